@@ -196,15 +196,16 @@ def configuration_page() -> str:
 
 def every_key() -> Iterator[tuple[str, str]]:
     """Each key of both files with its type; `*` is a name, and `[]` is an entry of a list."""
-    yield from _keys_of(TenantConfig, "")
-    yield from _keys_of(StackConfig, "")
+    yield from keys_of(TenantConfig)
+    yield from keys_of(StackConfig)
 
 
-def _keys_of(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
+def keys_of(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Each key of a model, in the same way."""
     for field in model.model_fields.values():
         yield f"{prefix}{field.alias}", _type(field.rebuild_annotation())
         for suffix, nested in _models_in(field.annotation):
-            yield from _keys_of(nested, f"{prefix}{field.alias}{suffix}.")
+            yield from keys_of(nested, f"{prefix}{field.alias}{suffix}.")
 
 
 def _link_to_key(key: str, section: str) -> str:

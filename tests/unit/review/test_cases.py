@@ -18,17 +18,10 @@ def test_a_change_is_said(project, case: Case):
     report = project.report(case)
     risks = [each.sentence for each in report.risks]
     found = {"risk": risks, "says": sentences(report), "shows": diff(report), "key": keys(report)}
-    for where, lines in found.items():
-        expected = case.expected.get(where)
-        assert expected is None or any(expected in line for line in lines), f"{where}: {found}"
+    expected = {where: case.expected[where] for where in found if where in case.expected}
+    assert expected
+    for where, part in expected.items():
+        assert any(part in line for line in found[where]), f"{where}: {found}"
     assert report.headline != "No applied object changes"
     assert keys(report)
     assert not (case.expected.get("harmless") and risks), risks
-
-
-def test_no_case_is_silent():
-    assert [each.name for each in CASES if not {"risk", "says", "shows", "key"} & set(each.expected)] == []
-
-
-def test_the_cases_are_many_and_different():
-    assert len({each.name for each in CASES}) == len(CASES) >= 160

@@ -233,18 +233,14 @@ def test_a_refusal_is_new_if_the_policy_did_not_refuse_the_object_before():
 
 
 def test_a_refusal_is_a_risk_that_names_policy_object_and_message():
-    [refusal] = refusals(None, {SOURCE.key: Answer(objections=(SAID,))}, render_of(SOURCE))
+    denied, audited = (
+        next(iter(refusals(None, {SOURCE.key: Answer(objections=(each,))}, render_of(SOURCE))))
+        for each in (SAID, Objection(SAID.policy, False, SAID.message))
+    )
 
-    assert refusal.statement.risk
-    assert refusal.statement.text == "policy allowed-sources refuses GitRepository apps/app: not allowed"
-
-
-def test_an_audited_refusal_would_refuse():
-    warned = Answer(objections=(Objection(SAID.policy, False, SAID.message),))
-
-    [refusal] = refusals(None, {SOURCE.key: warned}, render_of(SOURCE))
-
-    assert "would refuse" in refusal.statement.text
+    assert denied.statement.risk
+    assert denied.statement.text == "policy allowed-sources refuses GitRepository apps/app: not allowed"
+    assert "would refuse" in audited.statement.text
 
 
 def test_an_error_of_a_schema_names_file_and_field_on_one_line():
@@ -255,37 +251,47 @@ def test_an_error_of_a_schema_names_file_and_field_on_one_line():
     assert str(error) == "dev-team/apps/gitrepository-app.yaml: spec.a [31m: unknown field"
 
 
-def test_the_check_fails_with_all_findings(tmp_path, monkeypatch, capsys):
-    answer = {
-        "errors": [{"path": "spec.a", "message": "unknown field"}],
-        "refusals": [{"policy": SAID.policy, "denied": True, "message": "not allowed"}],
-    }
-    monkeypatch.setenv(VARIABLE, str(program(tmp_path, f"print(json.dumps([{answer}]))")))
-
-    assert not check_admission(render_of(SOURCE), tmp_path)
-    assert capsys.readouterr().err.splitlines() == [
-        f"error: an API server would reject 1 of 1 objects ({FOUND.code}):",
-        "  dev-team/apps/gitrepository-app.yaml: spec.a: unknown field",
-        "  policy allowed-sources refuses GitRepository apps/app: not allowed",
-    ]
+DENIED, AUDITED = ({"policy": SAID.policy, "denied": each, "message": "not allowed"} for each in (True, False))
 
 
-def test_what_is_only_audited_is_not_counted_as_rejected(tmp_path, monkeypatch, capsys):
-    denied = {"errors": [], "refusals": [{"policy": "a", "denied": True, "message": "b"}]}
-    warned = {"errors": [], "refusals": [{"policy": "a", "denied": False, "message": "b"}]}
-    monkeypatch.setenv(VARIABLE, str(program(tmp_path, f"print(json.dumps([{denied}, {warned}]))")))
+@pytest.mark.parametrize(
+    ("answers", "out", "error"),
+    [
+        (
+            [{"errors": [], "refusals": [AUDITED]}],
+            "1 objects match their schemas, and no admission policy refuses any",
+            [],
+        ),
+        (
+            [{"errors": [{"path": "spec.a", "message": "unknown field"}], "refusals": [DENIED]}],
+            "",
+            [
+                f"error: an API server would reject 1 of 1 objects ({FOUND.code}):",
+                "  dev-team/apps/gitrepository-app.yaml: spec.a: unknown field",
+                "  policy allowed-sources refuses GitRepository apps/app: not allowed",
+            ],
+        ),
+        (
+            [{"errors": [], "refusals": [DENIED]}, {"errors": [], "refusals": [AUDITED]}],
+            "",
+            [
+                f"error: an API server would reject 1 of 2 objects ({FOUND.code}):",
+                "  policy allowed-sources refuses ConfigMap apps/a: not allowed",
+            ],
+        ),
+    ],
+    ids=["only audited", "rejected", "rejected and audited"],
+)
+def test_the_check_fails_with_all_findings_and_counts_what_is_not_only_audited(
+    tmp_path, monkeypatch, capsys, answers, out, error
+):
+    monkeypatch.setenv(VARIABLE, str(program(tmp_path, f"print(json.dumps({answers}))")))
+    objects = (SOURCE, kubernetes("ConfigMap", "a", "apps"))[: len(answers)]
 
-    assert not check_admission(render_of(SOURCE, kubernetes("ConfigMap", "a", "apps")), tmp_path)
-    assert capsys.readouterr().err.startswith("error: an API server would reject 1 of 2 objects")
+    assert check_admission(render_of(*objects), tmp_path) is not bool(error)
 
-
-def test_the_check_passes_objects_that_are_accepted_or_only_audited(tmp_path, monkeypatch, capsys):
-    answer = {"errors": [], "refusals": [{"policy": "a", "denied": False, "message": "b"}]}
-    monkeypatch.setenv(VARIABLE, str(program(tmp_path, f"print(json.dumps([{answer}]))")))
-
-    assert check_admission(render_of(SOURCE), tmp_path)
-
-    assert capsys.readouterr().out == "1 objects match their schemas, and no admission policy refuses any\n"
+    printed = capsys.readouterr()
+    assert (printed.out.strip(), printed.err.splitlines()) == (out, error)
 
 
 def test_without_the_program_the_check_says_so(tmp_path, monkeypatch, capsys):

@@ -21,12 +21,6 @@ def roles(count):
     return [kubernetes("Role", f"role-{number}", "apps") for number in range(count)]
 
 
-def test_objects_that_stay_are_not_deleted():
-    role = kubernetes("Role", "a", "apps")
-
-    assert deleted(role, added=[role]) == ()
-
-
 def test_deletions_are_listed_by_owner():
     found = deleted(kubernetes("Role", "a"), kubernetes("Role", "b", owner="ops-team"), kubernetes("Role", "c"))
 
@@ -34,37 +28,29 @@ def test_deletions_are_listed_by_owner():
         ("dev-team", ["a", "c"]),
         ("ops-team", ["b"]),
     ]
-
-
-def test_many_objects_need_an_acknowledgement():
-    assert not only(*roles(ACKNOWLEDGED_FROM - 1)).needs_acknowledgement
-    assert only(*roles(ACKNOWLEDGED_FROM)).needs_acknowledgement
+    assert deleted(*roles(1), added=roles(1)) == ()
 
 
 @pytest.mark.parametrize(
-    "rendered",
+    ("objects", "needs"),
     [
-        kubernetes("Namespace", "apps"),
-        kubernetes("CustomResourceDefinition", "x.example.com"),
-        kubernetes("Tenant", "dev-team"),
-        helm_release("kyverno"),
+        (roles(ACKNOWLEDGED_FROM - 1), False),
+        (roles(ACKNOWLEDGED_FROM), True),
+        ([kubernetes("Namespace", "apps")], True),
+        ([kubernetes("CustomResourceDefinition", "x.example.com")], True),
+        ([kubernetes("Tenant", "dev-team")], True),
+        ([helm_release("kyverno")], True),
     ],
-    ids=lambda rendered: rendered.kind,
+    ids=["few", "many", "a namespace", "a definition", "a tenant of Capsule", "a release"],
 )
-def test_what_takes_other_objects_along_needs_an_acknowledgement(rendered):
-    assert only(rendered).needs_acknowledgement
+def test_many_objects_and_what_takes_others_along_need_an_acknowledgement(objects, needs):
+    deletion = only(*objects)
+
+    assert deletion.needs_acknowledgement is deletion.is_missing_acknowledgement is needs
 
 
-def test_an_acknowledgement_fits_its_deletion():
-    deletion = only(kubernetes("Namespace", "apps"))
-
-    assert deletion.is_missing_acknowledgement
-    assert not only(kubernetes("Namespace", "apps"), acknowledged=[deletion.token]).is_missing_acknowledgement
-    assert deletion.token.startswith("dev-team:")
-
-
-def test_an_acknowledgement_fits_no_other_deletion():
-    one = only(kubernetes("Namespace", "apps"))
+def test_an_acknowledgement_fits_its_deletion_whatever_its_content_and_no_other():
+    one = only(kubernetes("Namespace", "apps", spec=1))
     others = [
         only(kubernetes("Namespace", "apps"), kubernetes("Role", "a")),
         only(kubernetes("Namespace", "tools")),
@@ -72,27 +58,49 @@ def test_an_acknowledgement_fits_no_other_deletion():
         only(kubernetes("Namespace", "apps", owner="ops-team")),
     ]
 
+    assert not only(kubernetes("Namespace", "apps", spec=2), acknowledged=[one.token]).is_missing_acknowledgement
+    assert one.token.startswith("dev-team:")
     assert one.token not in [each.token for each in others]
 
 
-def test_an_acknowledgement_does_not_depend_on_the_content_of_what_is_deleted():
-    assert only(kubernetes("Namespace", "apps", spec=1)).token == only(kubernetes("Namespace", "apps", spec=2)).token
+SYNC = kubernetes("Kustomization", "dev-team", "apps", spec={"prune": True})
+RELEASE = kubernetes("HelmRelease", "podinfo", "apps", spec={})
+DEFINITIONS = [kubernetes("CustomResourceDefinition", f"{name}.example.com") for name in ("a", "b")]
+AT_GITHUB = at_github("RepositoryDeployKey", "dev-team-1", "apps"), at_github("RepositoryWebhook", "w", "apps")
 
 
-def test_everything_in_a_namespace_goes_with_it():
-    sync = kubernetes("Kustomization", "dev-team", "apps", spec={"prune": True})
-
-    assert list(only(kubernetes("Namespace", "apps"), sync).consequences()) == [
-        "everything in namespace apps is deleted, including the objects that Flux applied from the Git of dev-team"
-    ]
-
-
-def test_every_object_of_a_kind_goes_with_its_definition():
-    definitions = [kubernetes("CustomResourceDefinition", f"{name}.example.com") for name in ("a", "b")]
-
-    assert list(only(*definitions).consequences()) == [
-        "every object of definitions a.example.com, b.example.com is deleted in the whole cluster"
-    ]
+@pytest.mark.parametrize(
+    ("objects", "said"),
+    [
+        (
+            [kubernetes("Namespace", "apps"), SYNC, RELEASE],
+            [
+                "everything in namespace apps is deleted, "
+                "including the objects that Flux applied from the Git of dev-team"
+            ],
+        ),
+        (
+            DEFINITIONS,
+            ["every object of definitions a.example.com, b.example.com is deleted in the whole cluster"],
+        ),
+        ([RELEASE], ["Flux uninstalls the Helm release apps/podinfo"]),
+        (
+            [helm_release("kyverno")],
+            ["every object of the Helm release kyverno is deleted, including custom resources"],
+        ),
+        (
+            AT_GITHUB,
+            ["its deploy key is removed from apps at GitHub", "its webhook is removed from apps at GitHub"],
+        ),
+        (
+            [kubernetes("Tenant", "dev-team")],
+            ["Capsule deletes the namespaces that dev-team makes, with everything in them"],
+        ),
+    ],
+    ids=["a namespace", "definitions", "a release of a tenant", "a chart", "at GitHub", "a tenant of Capsule"],
+)
+def test_what_goes_with_a_deleted_object_is_said(objects, said):
+    assert list(only(*objects).consequences()) == said
 
 
 @pytest.mark.parametrize(
@@ -112,44 +120,14 @@ def test_a_sync_says_what_flux_does_with_its_objects(spec, fate):
     assert said == f"Flux {fate} the objects that it applied from the Git of apps/dev-team"
 
 
-def test_a_release_of_a_tenant_is_uninstalled_unless_its_namespace_goes():
-    release = kubernetes("HelmRelease", "podinfo", "apps", spec={})
+def test_a_key_that_another_one_replaces_is_not_deleted_and_one_of_another_repository_is():
+    old, new, other = (
+        at_github("RepositoryDeployKey", f"dev-team-{name}", repository)
+        for name, repository in (("1", "apps"), ("2", "apps"), ("3", "tools"))
+    )
 
-    assert list(only(release).consequences()) == ["Flux uninstalls the Helm release apps/podinfo"]
-    assert not any("podinfo" in each for each in only(kubernetes("Namespace", "apps"), release).consequences())
-
-
-def test_every_object_of_its_chart_goes_with_a_helm_release():
-    [said] = only(helm_release("kyverno")).consequences()
-
-    assert said == "every object of the Helm release kyverno is deleted, including custom resources"
-
-
-def test_keys_and_webhooks_at_github_are_named_by_their_repository():
-    found = only(at_github("RepositoryDeployKey", "dev-team-1", "apps"), at_github("RepositoryWebhook", "w", "apps"))
-
-    assert list(found.consequences()) == [
-        "its deploy key is removed from apps at GitHub",
-        "its webhook is removed from apps at GitHub",
-    ]
-
-
-def test_a_key_that_another_one_replaces_is_not_deleted():
-    before, after = (at_github("RepositoryDeployKey", f"dev-team-{number}", "apps") for number in (1, 2))
-
-    assert deleted(before, added=[after]) == ()
-
-
-def test_a_key_of_another_repository_replaces_none():
-    before, after = (at_github("RepositoryDeployKey", f"dev-team-{name}", name) for name in ("apps", "tools"))
-
-    assert only(before, added=[after]).objects == (before,)
-
-
-def test_the_namespaces_that_a_tenant_makes_go_with_it():
-    assert list(only(kubernetes("Tenant", "dev-team")).consequences()) == [
-        "Capsule deletes the namespaces that dev-team makes, with everything in them"
-    ]
+    assert deleted(old, added=[new]) == ()
+    assert only(old, added=[other]).objects == (old,)
 
 
 def test_a_suspended_release_stays():

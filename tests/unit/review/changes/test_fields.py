@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sample_objects import kubernetes, render_of
@@ -30,18 +31,49 @@ def metadata(**parts):
     return {"metadata": parts}
 
 
+ROLE, SECRET = (
+    ("apiVersion: example.com/v1", f"kind: {kind}", "metadata:", "  name: a") for kind in ("Role", "Secret")
+)
+START, END, PART = "a" * 300, "b" * 300, "".join(f"{number}," for number in range(100))
+
+
 def test_objects_are_called_by_kind_namespace_and_name():
     assert label(kubernetes("Role", "dev-team", "apps")) == "Role apps/dev-team"
     assert label(kubernetes("Namespace", "apps")) == "Namespace apps"
 
 
-def test_a_field_has_a_line_for_each_of_its_values():
-    assert of_spec({"a": "old", "b": 1}, {"a": "new", "c": [True]}) == [
-        "- spec.a: old",
-        "+ spec.a: new",
-        "- spec.b: 1",
-        "+ spec.c: [true]",
-    ]
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        pytest.param(
+            {"a": "old", "b": 1},
+            {"a": "new", "c": [True]},
+            ["- spec.a: old", "+ spec.a: new", "- spec.b: 1", "+ spec.c: [true]"],
+            id="a line for each value",
+        ),
+        pytest.param(
+            {"a": "one\ntwo\n"}, {"a": "one\nthree\n"}, ["  spec.a:", "-   two", "+   three"], id="lines that differ"
+        ),
+        pytest.param(
+            {"a": "x\n-- foo\n"}, {"a": "x\n++ bar\n"}, ["  spec.a:", "-   -- foo", "+   ++ bar"], id="no headings"
+        ),
+        pytest.param(
+            {"a": f"{START}old{END}"},
+            {"a": f"{START}new{END}"},
+            [f"- spec.a: …{'a' * 60}old{'b' * 60}…", f"+ spec.a: …{'a' * 60}new{'b' * 60}…"],
+            id="where long values differ",
+        ),
+        pytest.param(
+            {"a": "a" * 300},
+            {"a": "a" * 301},
+            [f"- spec.a: …{'a' * 60}", f"+ spec.a: …{'a' * 61}"],
+            id="what is more of what is repeated",
+        ),
+        pytest.param({}, {"a": "x\x1b[31m\u202ey"}, [r"+ spec.a: x\x1b[31m\u202ey"], id="no control characters"),
+    ],
+)
+def test_a_value_that_differs_is_shown_where_it_differs(before, after, shown):
+    assert of_spec(before, after) == shown
 
 
 @pytest.mark.parametrize("text", ["1", "true", "No", "", "null", 'say "x"'])
@@ -51,37 +83,11 @@ def test_a_text_that_looks_like_another_value_is_quoted(text):
     assert line.startswith('+ spec.a: "')
 
 
-def test_texts_of_several_lines_show_the_lines_that_differ():
-    assert of_spec({"a": "one\ntwo\n"}, {"a": "one\nthree\n"}) == ["  spec.a:", "-   two", "+   three"]
-
-
-def test_a_removed_line_that_looks_like_a_heading_is_shown():
-    assert of_spec({"a": "x\n-- foo\n"}, {"a": "x\n++ bar\n"}) == ["  spec.a:", "-   -- foo", "+   ++ bar"]
-
-
-def test_long_values_show_where_they_differ():
-    start, end = "a" * 300, "b" * 300
-
-    assert of_spec({"a": f"{start}old{end}"}, {"a": f"{start}new{end}"}) == [
-        f"- spec.a: …{'a' * 60}old{'b' * 60}…",
-        f"+ spec.a: …{'a' * 60}new{'b' * 60}…",
-    ]
-
-
-def test_long_values_that_repeat_a_part_show_what_is_more():
-    assert of_spec({"a": "a" * 300}, {"a": "a" * 301}) == [
-        f"- spec.a: …{'a' * 60}",
-        f"+ spec.a: …{'a' * 61}",
-    ]
-
-
 def test_a_long_part_that_is_repeated_is_shown_with_what_is_around_it():
-    start, part, end = "a" * 100, "".join(f"{number}," for number in range(100)), "b" * 100
+    before, after = of_spec({"a": START + PART + END}, {"a": START + PART + PART + END})
 
-    before, after = of_spec({"a": start + part + end}, {"a": start + part + part + end})
-
-    assert before == f"- spec.a: …{part[-60:]}{end[:60]}…"
-    assert after.startswith(f"+ spec.a: …{part[-60:]}0,1,2,")
+    assert before == f"- spec.a: …{PART[-60:]}{END[:60]}…"
+    assert after.startswith(f"+ spec.a: …{PART[-60:]}0,1,2,")
 
 
 def test_a_long_new_value_is_cut():
@@ -96,34 +102,33 @@ def test_each_field_is_a_part_of_the_diff():
     assert list(found) == [(f"+ spec.f{number:02}: {number}",) for number in range(50)]
 
 
-def test_an_added_object_is_shown_as_yaml_by_its_keys():
-    found = as_yaml_lines(kubernetes("Role", "a", "apps", rules=[{"verbs": ["get"]}]))
-
-    assert found == (
-        ("apiVersion: example.com/v1", "kind: Role", "metadata:", "  name: a", "  namespace: apps"),
-        ("rules:", "- verbs:", "  - get"),
-    )
-
-
-def test_the_yaml_of_a_protected_object_says_so():
-    assert as_yaml_lines(replace(kubernetes("Role", "a"), protected=True))[0] == ("# protect: true",)
-
-
-def test_the_yaml_of_a_secret_does_not_show_it():
-    found = as_yaml_lines(kubernetes("Secret", "a", stringData={"a": "hunter2"}))
-
-    assert found[-1] == ("stringData:", "  a: (not shown)")
-
-
-def test_annotations_that_every_object_has_are_left_out_of_the_yaml():
-    metadata = {"annotations": {**OWNERSHIP, "note": "x"}}
-
-    assert as_yaml_lines(kubernetes("Role", "a", metadata=metadata))[0][-2:] == ("  annotations:", "    note: x")
+@pytest.mark.parametrize(
+    ("added", "shown"),
+    [
+        (
+            kubernetes("Role", "a", "apps", rules=[{"verbs": ["get"]}]),
+            (
+                ("apiVersion: example.com/v1", "kind: Role", "metadata:", "  name: a", "  namespace: apps"),
+                ("rules:", "- verbs:", "  - get"),
+            ),
+        ),
+        (replace(kubernetes("Role", "a"), protected=True), (("# protect: true",), ROLE)),
+        (kubernetes("Secret", "a", stringData={"a": "hunter2"}), (SECRET, ("stringData:", "  a: (not shown)"))),
+        (
+            kubernetes("Role", "a", metadata={"annotations": {**OWNERSHIP, "note": "x"}}),
+            ((*ROLE, "  annotations:", "    note: x"),),
+        ),
+    ],
+    ids=["by its keys", "protected", "a secret", "without annotations that all have"],
+)
+def test_an_added_object_is_shown_as_yaml(added, shown):
+    assert as_yaml_lines(added) == shown
 
 
 def test_a_change_without_names_is_the_same_for_objects_that_are_alike():
     secret = {"key": "<encrypted tenants.apps.key 0123456789abcdef>"}
-    content = {"stringData": secret, "secretRef": {"name": "apps-git"}, "text": "apps", "roleRef": {"name": "apps"}}
+    content: dict[str, Any] = {"stringData": secret, "secretRef": {"name": "apps-git"}, "text": "apps"}
+    content["roleRef"] = {"name": "apps"}
 
     found = masked(ObjectChange(Action.ADDED, kubernetes("Secret", "a", "apps", "apps", **content))).object.manifest
 
@@ -133,64 +138,54 @@ def test_a_change_without_names_is_the_same_for_objects_that_are_alike():
     assert (found["text"], found["roleRef"]["name"]) == ("apps", "apps")
 
 
-def test_values_of_secrets_are_not_shown():
-    found = lines(
-        changed("Secret", {"stringData": {"a": "hunter2"}, "type": "Opaque"}, {"stringData": {"a": "swordfish"}})
-    )
-
-    assert found == ["- stringData.a: (not shown)", "+ stringData.a: (not shown)", "- type: Opaque"]
-
-
-def test_a_new_mapping_of_secrets_does_not_show_them():
-    assert lines(changed("Secret", {}, {"data": {"a": "hunter2"}})) == ['+ data: {"a": "(not shown)"}']
-
-
-def test_stand_ins_of_secrets_are_shown():
-    before, after = (f"<encrypted tenants.a.source.deployKey {digest}>" for digest in ("01", "02"))
-
-    assert lines(changed("Secret", {"stringData": {"identity": before}}, {"stringData": {"identity": after}})) == [
-        f"- stringData.identity: {before}",
-        f"+ stringData.identity: {after}",
-    ]
-
-
-def test_a_secret_beside_a_stand_in_is_not_shown():
-    after = "<encrypted tenants.a.source.deployKey 01> hunter2"
-
-    assert lines(changed("Secret", {}, {"stringData": {"a": after}})) == ['+ stringData: {"a": "(not shown)"}']
-
-
-def test_characters_that_control_a_terminal_become_spaces():
-    assert of_spec({}, {"a": "x\x1b[31m\u202ey"}) == [r"+ spec.a: x\x1b[31m\u202ey"]
+STAND_IN, ROTATED = (f"<encrypted tenants.a.source.deployKey {digest}>" for digest in ("01", "02"))
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("before", "after", "shown"),
     [
-        (metadata(labels={"app.kubernetes.io/version": "1"}), metadata(labels={"app.kubernetes.io/version": "2"})),
-        (metadata(), metadata(annotations={"description": "x"})),
+        (
+            {"stringData": {"a": "hunter2"}, "type": "Opaque"},
+            {"stringData": {"a": "swordfish"}},
+            ["- stringData.a: (not shown)", "+ stringData.a: (not shown)", "- type: Opaque"],
+        ),
+        ({}, {"data": {"a": "hunter2"}}, ['+ data: {"a": "(not shown)"}']),
+        (
+            {"stringData": {"a": STAND_IN}},
+            {"stringData": {"a": ROTATED}},
+            [f"- stringData.a: {STAND_IN}", f"+ stringData.a: {ROTATED}"],
+        ),
+        ({}, {"stringData": {"a": f"{STAND_IN} hunter2"}}, ['+ stringData: {"a": "(not shown)"}']),
+    ],
+    ids=["values", "a new mapping", "stand-ins", "text beside a stand-in"],
+)
+def test_only_stand_ins_of_secrets_are_shown(before, after, shown):
+    assert lines(changed("Secret", before, after)) == shown
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "noise"),
+    [
+        (
+            metadata(labels={"app.kubernetes.io/version": "1"}),
+            metadata(labels={"app.kubernetes.io/version": "2"}),
+            True,
+        ),
+        (metadata(), metadata(annotations={"description": "x"}), True),
         (
             {"spec": {"template": metadata(labels={"team": "1"})}},
             {"spec": {"template": metadata(labels={"team": "2"})}},
+            True,
         ),
+        (metadata(labels={"pod-security.kubernetes.io/enforce": "a"}), metadata(labels={}), False),
+        (metadata(), metadata(annotations={"flux-tenancy/sources": "ssh://x"}), False),
+        (metadata(), metadata(labels={"toolkit.fluxcd.io/tenant": "x"}), False),
+        (metadata(labels={"v": "1"}), metadata(labels={"v": "2"}) | {"spec": 1}, False),
+        (metadata(), metadata(finalizers=["x"]), False),
     ],
 )
-def test_labels_and_annotations_that_only_describe_are_noise(before, after):
-    assert is_noise(changed(before=before, after=after))
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (metadata(labels={"pod-security.kubernetes.io/enforce": "a"}), metadata(labels={})),
-        (metadata(), metadata(annotations={"flux-tenancy/sources": "ssh://x"})),
-        (metadata(), metadata(labels={"toolkit.fluxcd.io/tenant": "x"})),
-        (metadata(labels={"v": "1"}), metadata(labels={"v": "2"}) | {"spec": 1}),
-        (metadata(), metadata(finalizers=["x"])),
-    ],
-)
-def test_what_decides_on_access_or_content_is_no_noise(before, after):
-    assert not is_noise(changed(before=before, after=after))
+def test_only_labels_and_annotations_that_decide_nothing_are_noise(before, after, noise):
+    assert is_noise(changed(before=before, after=after)) is noise
 
 
 def test_labels_that_only_describe_come_last():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -13,13 +13,11 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 from sample_project import SALT, encrypted
 from sample_stack import FLUX
 
-from flux_tenancy.components.config.messages import printable
+from dev.reference.configuration import keys_of
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.secrets import takes_a_secret
 from flux_tenancy.components.stack.files.stack_file import StackFile
@@ -185,14 +183,18 @@ def of_stack(stack: str, *tenants: str, interval: str) -> Written:
     return Written(f"Pulumi.{stack}.yaml", {"tenants": entries})
 
 
-def test_what_several_stacks_and_tenants_share_is_said_once():
+def of_both_stacks(*tenants: str) -> Report:
+    """The report of a change of the interval of these tenants in two stacks."""
     side = Side(StackFile(STACK, {}), Render.of("staging", ()))
-    found = []
-    for stack in ("production", "staging"):
-        versions = (of_stack(stack, "a", "b", interval=interval) for interval in ("1m", "5m"))
-        found.append(stack_report(stack, side, side, keys=key_changes(*versions)))
+    changes = {
+        stack: key_changes(*(of_stack(stack, *tenants, interval=interval) for interval in ("1m", "5m")))
+        for stack in ("production", "staging")
+    }
+    return Report("main", "0", tuple(stack_report(stack, side, side, keys=keys) for stack, keys in changes.items()))
 
-    report = Report("main", "0", tuple(found))
+
+def test_what_several_stacks_and_tenants_share_is_said_once():
+    report, one = of_both_stacks("a", "b"), of_both_stacks("a")
 
     text = as_markdown(report)
 
@@ -200,6 +202,9 @@ def test_what_several_stacks_and_tenants_share_is_said_once():
     assert text.count("interval") == 2
     assert "Pulumi.production.yaml and Pulumi.staging.yaml\n- tenants.<tenant>.sync.interval: 1m" in text.replace(
         '"', ""
+    )
+    assert one.headline == (
+        "Key changed (where from): tenants.a.sync.interval in Pulumi.production.yaml and Pulumi.staging.yaml"
     )
 
 
@@ -218,98 +223,21 @@ def test_a_report_of_keys_alone_says_so_and_how_to_approve():
     assert "staging would change" in printed(report)
 
 
-def test_one_key_of_several_stacks_is_named_with_their_files():
-    side = Side(StackFile(STACK, {}), Render.of("staging", ()))
-    found = []
-    for stack in ("production", "staging"):
-        versions = (of_stack(stack, "a", interval=interval) for interval in ("1m", "5m"))
-        found.append(stack_report(stack, side, side, keys=key_changes(*versions)))
-
-    headline = Report("main", "0", tuple(found)).headline
-
-    assert (
-        headline
-        == "Key changed (where from): tenants.a.sync.interval in Pulumi.production.yaml and Pulumi.staging.yaml"
-    )
-
-
 # Every key of the schema.
 
 
-@dataclass(frozen=True)
-class Leaf:
-    """A key of the schema that has no keys below it.
-
-    Attributes:
-        path: its keys; a name of a mapping is `a`, and an entry of a list is `[0]`.
-        types: the JSON types that it may have.
-        values: the only values that it may have; empty for any of the types.
-    """
-
-    path: Path_
-    types: frozenset[str] = frozenset()
-    values: tuple[Any, ...] = ()
+def paths(model: type[StackConfig] | type[TenantConfig]) -> list[Path_]:
+    """The keys of a file that have none below them; a name in a mapping is `a`, and an entry of a list is `[0]`."""
+    found = {tuple(key.replace("*", "a").replace("[]", ".[0]").split(".")): type_ for key, type_ in keys_of(model)}
+    above = {path[:length] for path in found for length in range(1, len(path))}
+    return [(*path, "a") if found[path].startswith("mapping") else path for path in found if path not in above]
 
 
-def leaves(schema: Mapping[str, Any], definitions: Mapping[str, Any], path: Path_ = ()) -> Iterator[Leaf]:
-    """Each leaf of a JSON schema; one that several forms of a value have, for each of them."""
-    if "$ref" in schema:
-        yield from leaves(definitions[schema["$ref"].rpartition("/")[2]], definitions, path)
-    elif forms := schema.get("anyOf") or schema.get("oneOf"):
-        for form in forms:
-            yield from leaves(form, definitions, path)
-    elif properties := schema.get("properties"):
-        for key, each in properties.items():
-            yield from leaves(each, definitions, (*path, key))
-    elif "patternProperties" in schema or isinstance(schema.get("additionalProperties"), Mapping):
-        named = schema.get("patternProperties") or {"": schema["additionalProperties"]}
-        yield from leaves(next(iter(named.values())), definitions, (*path, "a"))
-    elif isinstance(items := schema.get("items"), Mapping) and any(below(items, definitions)):
-        yield from leaves(items, definitions, (*path, "[0]"))
-    elif schema.get("type") != "null":
-        values = schema.get("enum", [schema["const"]] if "const" in schema else [])
-        yield Leaf(path, frozenset({schema["type"]} if "type" in schema else ()), tuple(values))
+PATHS = [*((STACK, path) for path in paths(StackConfig)), *((BASE, path) for path in paths(TenantConfig))]
 
 
-def below(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[Leaf]:
-    """The leaves below a schema, without itself."""
-    return [each for each in leaves(schema, definitions) if each.path]
-
-
-def all_leaves(model: type[StackConfig] | type[TenantConfig]) -> list[Leaf]:
-    schema = json.loads(json.dumps(model.model_json_schema()))
-    found: dict[Path_, Leaf] = {}
-    for each in leaves(schema, schema["$defs"]):
-        other = found.get(each.path, each)
-        found[each.path] = Leaf(each.path, each.types | other.types, (*other.values, *each.values))
-    # A value that may be a mapping, too, is there as its leaves.
-    inner = {path[:length] for path in found for length in range(1, len(path))}
-    return [leaf for path, leaf in found.items() if path not in inner]
-
-
-LEAVES = [
-    *((STACK, leaf) for leaf in all_leaves(StackConfig)),
-    *((BASE, leaf) for leaf in all_leaves(TenantConfig)),
-]
-
-WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc", "Cn", "Zl", "Zp", "Co")), max_size=30)
-OF_TYPE: Mapping[str, st.SearchStrategy[Any]] = {
-    "boolean": st.booleans(),
-    "integer": st.integers(-5, 10**12),
-    "number": st.integers(-5, 10**6),
-    "string": WORDS,
-    "array": st.lists(WORDS | st.integers(), max_size=3),
-    "object": st.dictionaries(WORDS, WORDS, max_size=3),
-}
-
-
-def values_of(leaf: Leaf) -> st.SearchStrategy[Any]:
-    """The values that a leaf may have, and more; ABSENT if it is left out."""
-    if takes_a_secret(("tenants", "a", *leaf.path)) or takes_a_secret(leaf.path):
-        return WORDS.map(encrypted) | st.just(ABSENT)
-    legal = st.sampled_from(leaf.values) if leaf.values else st.nothing()
-    any_of = [OF_TYPE[each] for each in sorted(leaf.types) if not leaf.values or each == "boolean"]
-    return st.one_of(legal, *(any_of or ([] if leaf.values else [*OF_TYPE.values()])), st.just(ABSENT))
+def is_secret(path: Path_) -> bool:
+    return takes_a_secret(path) or takes_a_secret(("tenants", "a", *path))
 
 
 def put(content: dict[str, Any], path: Path_, value: Any) -> None:
@@ -331,16 +259,14 @@ def put(content: dict[str, Any], path: Path_, value: Any) -> None:
             place[last] = value
 
 
-def versions(values: Sequence[tuple[str, Leaf, Any, Any]]) -> tuple[Files, Files]:
-    """The files with each key set to its first value, and to its second."""
-    found = []
-    for which in (2, 3):
-        sections: dict[str, Any] = {"tenants": {"dev-team": {}}}
-        base: dict[str, Any] = {}
-        for each in values:
-            put(sections if each[0] == STACK else base, each[1].path, each[which])
-        found.append({STACK: stack_file(sections), BASE: base})
-    return found[0], found[1]
+def files_with(value: object) -> Files:
+    """Both files with a value of each key, encrypted where it is a secret; ABSENT leaves the key out."""
+    sections: dict[str, Any] = {"tenants": {"dev-team": {}}}
+    base: dict[str, Any] = {}
+    for file, path in PATHS:
+        sealed = encrypted(repr(value)) if is_secret(path) and value is not ABSENT else value
+        put(sections if file == STACK else base, path, sealed)
+    return {STACK: stack_file(sections), BASE: base}
 
 
 def dotted(path: Path_) -> str:
@@ -360,60 +286,32 @@ def named_keys(report: Report) -> dict[str, list[str]]:
     return found
 
 
-def test_every_key_of_the_schemas_is_named_when_it_changes(tmp_path):
-    assert len(LEAVES) > 400
-    secret = [takes_a_secret(leaf.path) or takes_a_secret(("tenants", "a", *leaf.path)) for _, leaf in LEAVES]
-    one, two = ([encrypted(text) if each else text for each in secret] for text in ("first", "second"))
-    values = [(file, leaf, old, new) for (file, leaf), old, new in zip(LEAVES, one, two, strict=True)]
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("first", "second"), ("first", ABSENT), (ABSENT, "first"), (1, True), ("1", 1), ([], ["a"]), ({}, {"b": 1})],
+)
+def test_every_key_of_the_schemas_is_named_when_it_changes_and_no_other(tmp_path, before, after):
+    assert len(PATHS) > 400
 
-    report = reports(changed(tmp_path, *versions(values)))
+    report = reports(changed(tmp_path, files_with(before), files_with(after)))
 
-    keys = named_keys(report)
-    assert [leaf.path for file, leaf in LEAVES if dotted(leaf.path) not in keys[file]] == []
+    below = "[0]" if isinstance(after, list) else ".b" if isinstance(after, dict) else ""
+    named = {(file, dotted(path) + below * (not is_secret(path))) for file, path in PATHS}
+    # An entry with another name is another one, with everything in it.
+    found = {(file, key) for file, keys in named_keys(report).items() for key in keys if not key.endswith(".x")}
+    assert found == named
     for text in map(plain, (as_markdown(report, limit=10**7), printed(report))):
-        assert [leaf.path for _, leaf in LEAVES if f" {dotted(leaf.path)}: " not in text] == []
+        assert [key for _, key in named if f" {key}: " not in text] == []
+
+
+def test_a_key_that_keeps_its_value_is_not_named(tmp_path):
+    assert changed(tmp_path, files_with("first"), files_with("first")) == ()
 
 
 def test_every_key_of_the_schemas_says_how_it_matters():
-    paths = [leaf.path if file == STACK else ("tenants", "a", *leaf.path) for file, leaf in LEAVES]
+    found = [path if file == STACK else ("tenants", "a", *path) for file, path in PATHS]
 
-    assert [path for path in paths if not matters_of_key(path)] == []
-
-
-@st.composite
-def edits(draw: st.DrawFn) -> tuple[str, Leaf, Any, Any]:
-    file, leaf = draw(st.sampled_from(LEAVES))
-    values = values_of(leaf)
-    before = draw(values)
-    return file, leaf, before, draw(values.filter(lambda each: repr(each) != repr(before)))
-
-
-@given(edits())
-def test_any_key_that_gets_any_other_value_is_named(tmp_path_factory, edit):
-    file, leaf, before, after = edit
-    folder = tmp_path_factory.mktemp("files")
-
-    report = reports(changed(folder, *versions([edit])))
-
-    assert report.headline != "No applied object changes"
-    [keys] = named_keys(report).values()
-    assert list(named_keys(report)) == [file]
-    # Where the values are mappings or lists, what is in them; where it is set or left out, what is empty without it.
-    path = dotted(leaf.path)
-    assert any(key == path or key.startswith((f"{path}.", f"{path}[")) for key in keys) or ABSENT in (before, after)
-    # The name of a list's entry is what it is known by, so that with another name it is another entry.
-    entry = path[: path.rfind("[0]")] if path.endswith("[0].name") else path
-    assert all(key.startswith(entry) or path.startswith(key) for key in keys)
-    for text in map(plain, (as_markdown(report), printed(report))):
-        assert all(printable(key) in text for key in keys)
-
-
-@given(edits())
-def test_a_key_that_keeps_its_value_is_not_named(tmp_path_factory, edit):
-    file, leaf, before, _ = edit
-    folder = tmp_path_factory.mktemp("files")
-
-    assert changed(folder, *versions([(file, leaf, before, before)])) == ()
+    assert [path for path in found if not matters_of_key(path)] == []
 
 
 def file(**sections):
@@ -428,13 +326,11 @@ def key(value):
     return {"dev-team": {"source": {"deployKey": secure(value)}}}
 
 
-def test_a_secret_with_another_encrypted_form_is_rotated():
-    assert secret_changes(file(tenants=key("a")), file(tenants=key("b"))) == (
-        SecretChange("dev-team", "tenants.dev-team.source.deployKey", Action.CHANGED),
-    )
+def test_a_secret_with_another_encrypted_form_is_rotated_and_no_part_of_it_is_repeated():
+    found = secret_changes(file(tenants=key("a")), file(tenants=key("b")))
 
-
-def test_a_secret_with_the_same_encrypted_form_is_not():
+    assert found == (SecretChange("dev-team", "tenants.dev-team.source.deployKey", Action.CHANGED),)
+    assert "v1:" not in repr(found)
     assert secret_changes(file(tenants=key("a")), file(tenants=key("a"), flux=FLUX)) == ()
 
 
@@ -446,14 +342,7 @@ def test_new_and_removed_secrets_are_told_by_their_keys():
         SecretChange(PLATFORM, "cluster.kubeconfigContent", Action.REMOVED),
         SecretChange(PLATFORM, "flux.sync.decryption[0].age", Action.ADDED),
     )
-
-
-def test_secrets_of_a_stack_without_an_earlier_version_are_new():
     assert [each.action for each in secret_changes(None, file(tenants=key("a")))] == [Action.ADDED]
-
-
-def test_no_part_of_an_encrypted_value_is_repeated():
-    assert "v1:" not in repr(secret_changes(file(tenants=key("a")), file(tenants=key("b"))))
 
 
 def test_a_value_of_another_key_is_told_with_it():

@@ -57,33 +57,48 @@ def test_a_quota_that_is_adjusted_is_none(before, after):
     assert said([quota("a", cpu=before)], [quota("a", cpu=after)]) == []
 
 
-def test_the_same_of_several_keys_and_objects_is_one_sentence():
-    before = [quota(name, cpu="1", pods="1") for name in "ab"]
-    after = [quota(name, cpu="9", pods="9") for name in "ab"]
-
-    assert said(before, after) == ["may have 9 of cpu and pods (before: 1)"]
+NAMESPACE = kubernetes("Namespace", "apps")
 
 
-def test_a_limit_that_moves_to_another_quota_is_not_lost():
-    before = [quota("a", **{"count/secrets": "1000", "count/services": "200"})]
-
-    assert said(before, [quota("a", **{"count/services": "200"}), quota("b", secrets="10")]) == []
-
-
-def test_the_lower_of_two_limits_counts():
-    before = [quota("a", pods="1"), quota("b", pods="100")]
-
-    assert said(before, [quota("a", pods="1"), quota("b", pods="10k")]) == []
-    assert said(before, [quota("b", pods="100")]) == ["may have 100 of pods (before: 1)"]
-
-
-def test_a_namespace_without_its_quotas_loses_their_limits():
-    namespace = kubernetes("Namespace", "apps")
-
-    assert said([namespace, quota("a", cpu="1", pods="1")], [namespace]) == [
-        "loses the limit of cpu and pods in the quotas of namespace apps"
-    ]
-    assert said([namespace, quota("a", cpu="1")], []) == []
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        (
+            [quota(name, cpu="1", pods="1") for name in "ab"],
+            [quota(name, cpu="9", pods="9") for name in "ab"],
+            ["may have 9 of cpu and pods (before: 1)"],
+        ),
+        (
+            [quota("a", **{"count/secrets": "1000", "count/services": "200"})],
+            [quota("a", **{"count/services": "200"}), quota("b", secrets="10")],
+            [],
+        ),
+        ([quota("a", pods="1"), quota("b", pods="100")], [quota("a", pods="1"), quota("b", pods="10k")], []),
+        (
+            [quota("a", pods="1"), quota("b", pods="100")],
+            [quota("b", pods="100")],
+            ["may have 100 of pods (before: 1)"],
+        ),
+        (
+            [NAMESPACE, quota("a", cpu="1", pods="1")],
+            [NAMESPACE],
+            ["loses the limit of cpu and pods in the quotas of namespace apps"],
+        ),
+        ([NAMESPACE, quota("a", cpu="1")], [], []),
+        ([], [quota("a", cpu="1000")], []),
+    ],
+    ids=[
+        "the same of several keys and objects is one sentence",
+        "a limit moves to another quota",
+        "the higher of two limits changes",
+        "the lower of two limits goes",
+        "the quotas of a namespace go",
+        "they go with their namespace",
+        "a quota comes",
+    ],
+)
+def test_the_lowest_limits_of_the_quotas_of_a_namespace_count(before, after, found):
+    assert said(before, after) == found
 
 
 FREEZE, SHORTER, EARLIER = (
@@ -235,16 +250,12 @@ def test_an_alert_that_goes_is_a_risk_while_something_is_synced():
     assert said([namespace, sync, alert], [namespace, sync, newer]) == []
 
 
-def test_an_object_that_comes_is_compared_with_nothing():
+def test_labels_that_other_controllers_read_are_a_risk_of_a_new_namespace():
     labels = {"istio-injection": "enabled", "team": "a"}
 
-    assert said([], [quota("a", cpu="1000")]) == []
     assert said([], [kubernetes("Namespace", "a", metadata={"labels": labels})]) == [
         "has istio-injection: enabled in the labels of Namespace a (before: none), which other controllers may read"
     ]
-
-
-NAMESPACE = kubernetes("Namespace", "apps")
 
 
 def found(before, after):
@@ -267,15 +278,11 @@ def source(**spec):
     return kubernetes("GitRepository", "dev-team", "apps", spec={"url": "ssh://a", "interval": "1m"} | spec)
 
 
-def test_a_namespace_without_its_bounds_is_a_danger():
-    [(owner, text)] = found([NAMESPACE, kubernetes("LimitRange", "a", "apps")], [NAMESPACE])
+def test_a_namespace_without_its_bounds_is_a_danger_unless_it_goes_too():
+    before = [NAMESPACE, kubernetes("LimitRange", "a", "apps")]
 
-    assert owner == "dev-team"
-    assert text == "loses LimitRange apps/a, which limits its Pods"
-
-
-def test_bounds_that_go_with_their_namespace_are_none():
-    assert found([NAMESPACE, kubernetes("LimitRange", "a", "apps")], []) == []
+    assert found(before, [NAMESPACE]) == [("dev-team", "loses LimitRange apps/a, which limits its Pods")]
+    assert found(before, []) == []
 
 
 @pytest.mark.parametrize(
@@ -311,10 +318,11 @@ def test_a_source_counts_by_the_reference_of_a_sync_and_not_by_its_name():
     assert text.startswith("syncs from another ref (tag v2)")
 
 
-def test_a_sync_that_does_not_prune_deletes_nothing():
+def test_a_sync_that_does_not_prune_or_only_has_another_interval_deletes_nothing():
     assert found([sync(prune=False)], [sync(prune=False, path="./b")]) == [
         ("dev-team", "syncs from another path (./b)")
     ]
+    assert found([sync(), source()], [sync(interval="5m"), source(interval="5m")]) == []
 
 
 def test_the_home_as_target_is_another_one_beside_a_second_namespace():
@@ -322,10 +330,6 @@ def test_the_home_as_target_is_another_one_beside_a_second_namespace():
 
     assert found([NAMESPACE, before], [NAMESPACE, after]) == []
     assert len(found([before], [NAMESPACE, kubernetes("Namespace", "apps-2"), after])) == 1
-
-
-def test_another_interval_deletes_nothing():
-    assert found([sync(), source()], [sync(interval="5m"), source(interval="5m")]) == []
 
 
 @pytest.mark.parametrize(
@@ -393,34 +397,30 @@ def test_a_program_without_facts_has_no_keys_of_pulumi():
     assert said(old, new) == []
 
 
-@pytest.mark.parametrize(("before", "after", "is_risk"), [(3, 1, True), (1, 3, False)])
-def test_fewer_pods_of_a_controller_are_a_risk(before, after, is_risk):
-    charts = (
-        [kubernetes("Release", "k", properties={"values": {"a": {"replicas": each}}})] for each in (before, after)
+def release_with(replicas):
+    return kubernetes("Release", "k", properties={"values": {"a": {"replicas": replicas}}})
+
+
+def deployment(replicas=1, **limits):
+    containers = [{"name": "manager", "resources": {"limits": limits}}]
+    return kubernetes(
+        "Deployment", "a", "b", spec={"template": {"spec": {"containers": containers}}, "replicas": replicas}
     )
 
-    assert said(*charts) == (["runs fewer Pods of Release k: a.replicas is 1 (before: 3)"] if is_risk else [])
 
-
-def test_fewer_pods_of_a_deployment_are_a_risk():
-    one, three = ([kubernetes("Deployment", "a", "b", spec=pod_spec() | {"replicas": each})] for each in (1, 3))
-
-    assert said(three, one) == ["runs fewer Pods of Deployment b/a: 1 (before: 3)"]
-    assert said(one, three) == []
-
-
-def pod_spec(*containers):
-    return {"template": {"spec": {"containers": [*containers]}}}
-
-
-@pytest.mark.parametrize(("before", "after", "is_risk"), [("512Mi", "64Mi", True), ("512Mi", "256Mi", False)])
-def test_a_fraction_of_the_resources_is_a_risk(before, after, is_risk):
-    containers = ([{"name": "manager", "resources": {"limits": {"memory": each}}}] for each in (before, after))
-    pods = [
-        [kubernetes("Deployment", "a", "b", spec={"template": {"spec": {"containers": each}}})] for each in containers
-    ]
-
-    assert [each.startswith("has much less limits.memory") for each in said(*pods)] == ([True] if is_risk else [])
+@pytest.mark.parametrize(
+    ("before", "after", "beginning"),
+    [
+        (release_with(3), release_with(1), "runs fewer Pods of Release k: a.replicas is 1 (before: 3)"),
+        (release_with(1), release_with(3), ""),
+        (deployment(3), deployment(1), "runs fewer Pods of Deployment b/a: 1 (before: 3)"),
+        (deployment(1), deployment(3), ""),
+        (deployment(memory="512Mi"), deployment(memory="64Mi"), "has much less limits.memory"),
+        (deployment(memory="512Mi"), deployment(memory="256Mi"), ""),
+    ],
+)
+def test_fewer_pods_and_a_fraction_of_the_resources_of_a_controller_are_a_risk(before, after, beginning):
+    assert [text.startswith(beginning) for text in said([before], [after])] == ([True] if beginning else [])
 
 
 def test_a_provider_is_told_by_a_host_that_none_had():
@@ -548,23 +548,17 @@ def test_an_object_is_replaced_if_an_immutable_field_changes(type_, before, afte
     assert immutable_fields(change) == fields
 
 
-def test_a_replacement_that_loses_data_is_a_risk():
-    claim = "kubernetes:core/v1:PersistentVolumeClaim"
-    found = changed(
-        claim, {"spec": {"storageClassName": "a"}}, {"spec": {"storageClassName": "b"}}, "PersistentVolumeClaim"
-    )
+def test_only_a_replacement_that_loses_data_is_a_risk():
+    binding = changed("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", {"roleRef": 1}, {"roleRef": 2})
+    before, after = ({"spec": {"storageClassName": name}} for name in "ab")
+    claim = changed("kubernetes:core/v1:PersistentVolumeClaim", before, after, "PersistentVolumeClaim")
 
-    [risk] = replacement_risks(found)
+    [risk] = replacement_risks(claim)
     assert risk.risk
     assert risk.text.startswith(
         "replaces a PersistentVolumeClaim, because spec.storageClassName cannot change: its volume"
     )
-
-
-def test_a_replacement_that_loses_nothing_is_no_risk():
-    binding = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"
-
-    assert list(replacement_risks(changed(binding, {"roleRef": 1}, {"roleRef": 2}))) == []
+    assert list(replacement_risks(binding)) == []
 
 
 @pytest.mark.parametrize("type_", [DEPLOY_KEY_TYPE, WEBHOOK_TYPE, RELEASE_TYPE, f"kubernetes:{RBAC_API}:RoleBinding"])

@@ -63,12 +63,6 @@ def test_a_render_and_its_digest_have_what_flux_may_do_in_a_namespace_that_is_no
     assert before.digest != after.digest
 
 
-def test_no_two_objects_have_the_same_file(tmp_path):
-    paths = [each.path for each in rendered(tmp_path / "project", policies={"engine": "native"}).objects]
-
-    assert len(paths) == len(set(paths))
-
-
 @pytest.mark.parametrize(
     ("policies", "actions"),
     [({}, ["Deny"]), ({"mode": "audit"}, ["Audit", "Warn"]), ({"engine": "none"}, None)],
@@ -84,16 +78,6 @@ def test_kubernetes_itself_decides_which_namespaces_get_a_tenants_label(tmp_path
 
     for name in ("flux-tenancy-tenant-labels", "flux-tenancy-listed-tenants"):
         assert bindings.get(name) == actions
-
-
-def test_the_digest_is_the_same_wherever_the_project_is(tmp_path):
-    assert rendered(tmp_path / "here").digest == rendered(tmp_path / "there").digest
-
-
-def test_the_digest_changes_with_any_field_of_an_object(tmp_path):
-    slower = tenant("dev-team", "apps") | {"sync": {"path": "./staging", "interval": "5m"}}
-
-    assert rendered(tmp_path / "a").digest != rendered(tmp_path / "b", tenants={"dev-team": slower}).digest
 
 
 def test_a_secret_shows_where_its_value_is_and_a_digest_that_changes_with_it(tmp_path):
@@ -175,8 +159,9 @@ def test_a_render_is_written_as_one_file_for_each_object_and_replaces_the_previo
 
     folder = write_render(render, out)
 
-    written = {str(file.relative_to(folder)) for file in folder.rglob("*.yaml")}
-    assert written == {str(each.path) for each in render.objects}
+    assert sorted(str(file.relative_to(folder)) for file in folder.rglob("*.yaml")) == sorted(
+        str(each.path) for each in render.objects
+    )
     first = render.objects[0]
     assert yaml.safe_load((folder / first.path).read_text()) == first.manifest
     assert json.loads((folder / "digest.json").read_text())["digest"] == render.digest
@@ -434,10 +419,6 @@ def project(tmp_path: Path) -> Path:
     (folder / "__main__.py").write_text("import pulumi\n")
     write_stack(folder, git=..., policies=..., tenants={"dev-team": {"sync": {"path": "./staging"}}})
     return folder
-
-
-def test_there_are_at_least_40() -> None:
-    assert len(EDITS) >= 40
 
 
 @pytest.mark.parametrize("edit", EDITS)

@@ -40,80 +40,47 @@ def at_github(name: str, namespace: str, key: str = "first") -> Sections:
     return entry
 
 
-def sections(_: str, **changed: Any) -> Sections:
-    """A stack with two tenants."""
-    tenants = {"dev-team": at_github("dev-team", "apps"), "ops-team": at_github("ops-team", "tools")}
+DEV, OPS = at_github("dev-team", "apps"), at_github("ops-team", "tools")
+TENANTS = {"dev-team": DEV, "ops-team": OPS}
+LEAVING = TENANTS | {"ops-team": OPS | {"state": "leaving"}}
+ROTATED_IN = {"staging": "second"}
+HOST_KEY = "github.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
+
+
+def sections(tenants: Mapping[str, Sections] = TENANTS, **changed: Any) -> Sections:
+    """A stack with these tenants."""
     return {
-        "github": {"owners": {"dev-team": {"token": encrypted("t")}, "ops-team": {"token": encrypted("t")}}},
-        "git": {
-            "knownHosts": [
-                "github.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
-            ]
-        },
+        "github": {"owners": {name: {"token": encrypted("t")} for name in TENANTS}},
+        "git": {"knownHosts": [HOST_KEY]},
         "policies": {"sources": {"allowed": ["ssh://git@github.com/*"]}},
         "tenants": tenants,
     } | changed
 
 
-def onboarded(stack: str) -> Sections:
-    before = sections(stack)
-    return before | {"tenants": before["tenants"] | {"shop": at_github("shop", "shop")}}
+def base(_: str) -> Sections:
+    return sections()
 
 
-def widened(stack: str) -> Sections:
-    before = sections(stack)
-    return before | {"tenants": before["tenants"] | {"ops-team": at_github("ops-team", "tools") | {"role": "admin"}}}
+def in_context(context: str) -> Sections:
+    return sections(cluster={"kubeconfig": "kubeconfig", "context": context})
 
 
-def rotated(stack: str) -> Sections:
-    before = sections(stack)
-    if stack == "production":
-        return before
-    return before | {"tenants": before["tenants"] | {"dev-team": at_github("dev-team", "apps", "second")}}
-
-
-def missing(stack: str) -> Sections:
-    before = sections(stack)
-    if stack == "staging":
-        return before
-    return before | {"tenants": {"dev-team": before["tenants"]["dev-team"]}}
-
-
-def offboarded(stack: str) -> Sections:
-    return leaving(stack) if stack == "staging" else missing(stack)
-
-
-def leaving(stack: str) -> Sections:
-    before = sections(stack)
-    return before | {"tenants": before["tenants"] | {"ops-team": before["tenants"]["ops-team"] | {"state": "leaving"}}}
-
-
-def upgraded(stack: str) -> Sections:
-    return sections(stack, flux={"version": NEWER})
-
-
-def with_contexts(stack: str, context: str = "") -> Sections:
-    return sections(stack, cluster={"kubeconfig": "kubeconfig", "context": context or stack})
-
-
-def moved(stack: str) -> Sections:
-    return with_contexts(stack, "production")
-
-
-CASES: Mapping[str, Callable[[str], Sections]] = {
-    "onboarding": onboarded,
-    "wider-role": widened,
-    "flux-upgrade": upgraded,
-    "rotated-key": rotated,
-    "offboarding": offboarded,
-    "another-cluster": moved,
-    "missing-tenant": missing,
+CASES: Mapping[str, tuple[Callable[[str], Sections], Callable[[str], Sections]]] = {
+    "onboarding": (base, lambda _: sections(TENANTS | {"shop": at_github("shop", "shop")})),
+    "wider-role": (base, lambda _: sections(TENANTS | {"ops-team": OPS | {"role": "admin"}})),
+    "flux-upgrade": (lambda _: sections(flux={"version": OLDER}), lambda _: sections(flux={"version": NEWER})),
+    "rotated-key": (
+        base,
+        lambda stack: sections(TENANTS | {"dev-team": at_github("dev-team", "apps", ROTATED_IN.get(stack, "first"))}),
+    ),
+    "offboarding": (
+        lambda _: sections(LEAVING),
+        lambda stack: sections(LEAVING if stack == "staging" else {"dev-team": DEV}),
+    ),
+    "another-cluster": (in_context, lambda _: in_context("production")),
+    "missing-tenant": (base, lambda stack: sections(TENANTS if stack == "staging" else {"dev-team": DEV})),
 }
-BEFORE: Mapping[str, Callable[[str], Sections]] = {
-    "flux-upgrade": lambda stack: sections(stack, flux={"version": OLDER}),
-    "another-cluster": with_contexts,
-    "offboarding": leaving,
-}
+"""What a pull request makes of each stack, by the stack's name."""
 
 
 def written(project: Path, of: Callable[[str], Sections], version: str = "") -> None:
@@ -148,11 +115,11 @@ def sides(of: Callable[[str], Sections], version: str = "") -> Mapping[str, tupl
 
 def comment(case: str) -> str:
     """The comment of a pull request; digests of renders change with the program, so they are left out."""
-    base = sides(BEFORE.get(case, sections), version="error" if case == "flux-upgrade" else "")
-    head = sides(CASES[case])
+    of_base, of_head = CASES[case]
+    bases, heads = sides(of_base, version="error" if case == "flux-upgrade" else ""), sides(of_head)
     reports = []
     for stack in STACKS:
-        (before, earlier), (after, present) = base[stack], head[stack]
+        (before, earlier), (after, present) = bases[stack], heads[stack]
         reports.append(stack_report(stack, before, after, keys=key_changes(earlier, present)))
     text = as_markdown(Report("main", "0123456789abcdef", tuple(reports)))
     return re.sub("sha256:[0-9a-f]{64}", "sha256:…", text)

@@ -30,7 +30,6 @@ from flux_tenancy.review.admission.program import Answer, Objection
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.report.comparison import compare, refusals_of
 from flux_tenancy.review.report.json_report import as_json
-from flux_tenancy.review.report.model import Report
 from flux_tenancy.review.report.phrases import remarks
 from flux_tenancy.review.rules.stacks import JudgedStack
 from flux_tenancy.review.rules.table import RuleSetting
@@ -395,22 +394,22 @@ def test_the_merge_base_has_what_git_had_and_links_to_what_git_ignores(clone):
     assert (clone.folder / ".lab" / "known_hosts").read_text() == "host"
 
 
-def test_a_link_to_elsewhere_is_kept(clone):
+def test_the_merge_base_has_each_file_as_git_had_it_whatever_is_ignored_or_exported_now(clone):
+    clone.stack("staging", "dev-team")
     (clone.folder / "link").symlink_to("/elsewhere")
-    clone.commit()
-
-    with merge_base(clone.folder, "main") as tree:
-        assert (tree.folder / "link").readlink() == Path("/elsewhere")
-
-
-def test_a_file_that_is_ignored_now_is_as_git_had_it(clone):
+    clone.write(".gitattributes", "Pulumi.staging.yaml export-subst\ntenants/gone.yaml export-ignore\n")
+    clone.write("tenants/gone.yaml", "role: admin\n")
+    clone.write("note", "$Format:%H$\n")
     clone.commit(generated="before")
     clone.write(".gitignore", "generated\n")
     clone.git("rm", "-q", "--cached", "generated")
     clone.write("generated", "after")
 
     with merge_base(clone.folder, "main") as tree:
+        assert (tree.folder / "link").readlink() == Path("/elsewhere")
         assert (tree.folder / "generated").read_text() == "before"
+        for name in ("Pulumi.staging.yaml", "tenants/gone.yaml", "note"):
+            assert (tree.folder / name).read_text() == (clone.folder / name).read_text()
 
 
 def test_a_project_in_a_folder_of_a_repository_is_compared(clone):
@@ -531,23 +530,6 @@ class TestCommand:
         assert run("--base", "unknown").exit_code == 2
 
 
-def test_a_report_without_stacks_is_about_nothing():
-    assert Report("main", "0").headline == "No applied object changes"
-
-
-def test_attributes_of_the_repository_do_not_change_what_the_merge_base_says(tmp_path):
-    clone = Clone(tmp_path / "clone")
-    clone.stack("staging", "dev-team")
-    clone.write(".gitattributes", "Pulumi.staging.yaml export-subst\ntenants/gone.yaml export-ignore\n")
-    clone.write("tenants/gone.yaml", "role: admin\n")
-    clone.write("note", "$Format:%H$\n")
-    clone.commit()
-
-    with merge_base(clone.folder, "main") as tree:
-        for name in ("Pulumi.staging.yaml", "tenants/gone.yaml", "note"):
-            assert (tree.folder / name).read_text() == (clone.folder / name).read_text()
-
-
 def test_a_project_below_the_top_of_its_repository_is_compared_with_the_workflows_at_the_top(tmp_path):
     top = tmp_path / "top"
     clone = Clone(top)
@@ -569,8 +551,7 @@ def test_a_project_below_the_top_of_its_repository_is_compared_with_the_workflow
 
 
 @pytest.mark.parametrize("name", ["yaml.py", "json/__init__.py", "requests.pyc"])
-def test_code_that_would_run_instead_of_the_program_ends_the_review(tmp_path, name):
-    clone = Clone(tmp_path / "clone")
+def test_code_that_would_run_instead_of_the_program_ends_the_review(clone, name):
     clone.stack("staging", "dev-team")
     clone.commit()
     clone.write(name, "")
@@ -581,35 +562,20 @@ def test_code_that_would_run_instead_of_the_program_ends_the_review(tmp_path, na
     assert [each.code for each in refused.value.problems] == ["FT-CFG-633"]
 
 
-REFUSED = Objection("flux-tenancy-sources", True, "the source is not allowed")
-
-
-@pytest.fixture
-def answers(monkeypatch):
-    """The API server's objections to the objects of each render, by their digest."""
-    found: dict[str, dict[tuple[str, str], Answer]] = {}
+def test_only_what_is_newly_refused_is_told(monkeypatch, tmp_path):
+    old, new = kubernetes("GitRepository", "old", "apps"), kubernetes("GitRepository", "new", "apps")
+    before, after = render_of(old), render_of(old, new)
+    refused = Answer(objections=(Objection("flux-tenancy-sources", True, "the source is not allowed"),))
+    answers = {before.digest: {old.key: refused}, after.digest: {old.key: refused, new.key: refused}}
     monkeypatch.setattr(
         flux_tenancy.review.report.comparison,
         "admission_answers",
-        lambda program, render, project, about: found[render.digest],
+        lambda program, render, project, about: answers[render.digest],
     )
-    return found
-
-
-def test_only_what_is_newly_refused_is_told(answers, tmp_path):
-    old, new = kubernetes("GitRepository", "old", "apps"), kubernetes("GitRepository", "new", "apps")
-    before, after = render_of(old), render_of(old, new)
-    answers[before.digest] = {old.key: Answer(objections=(REFUSED,))}
-    answers[after.digest] = {old.key: Answer(objections=(REFUSED,)), new.key: Answer(objections=(REFUSED,))}
 
     [statement] = refusals_of(tmp_path, before, after, tmp_path)
 
     assert statement.risk and statement.names_owner
     assert statement.text.endswith("refuses GitRepository apps/new: the source is not allowed")
-
-
-def test_nothing_is_told_where_nothing_is_refused(answers, tmp_path):
-    after = render_of(kubernetes("GitRepository", "new", "apps"))
     answers[after.digest] = {}
-
     assert refusals_of(tmp_path, None, after, tmp_path) == ()

@@ -99,14 +99,12 @@ def test_the_headline_says_what_matters_most(before, after, headline):
     assert report(compared(before, after)).headline == headline
 
 
-def test_a_change_of_several_stacks_counts_once_in_the_headline():
-    assert both(side(sync(x=1)), side(sync(x=2))).headline == "1 object changed"
+def test_the_same_change_of_several_stacks_is_one_entry_and_counts_once():
+    found = both(side(sync(x=1)), side(sync(x=2)))
+
+    assert found.headline == "1 object changed"
     assert both(side(config("a")), side(config("a"), config("b"))).headline == "1 tenant onboarded"
-
-
-def test_the_same_change_of_several_stacks_is_one_entry():
-    [section] = both(side(sync(x=1)), side(sync(x=2))).sections
-
+    [section] = found.sections
     [group] = section.groups
     assert (section.owners, group.stacks) == (("dev-team",), ("production", "staging"))
     assert [(each.action, each.label) for each in group.entries] == [
@@ -122,35 +120,33 @@ def test_other_changes_of_the_same_object_are_entries_of_their_stacks():
     assert [group.stacks for group in section.groups] == [("production",), ("staging",)]
 
 
-def test_tenants_with_the_same_change_are_one_section():
-    names = ("a", "b", "c")
-
-    sections = report(
-        compared(side(*(sync(name, x=1) for name in names)), side(*(sync(name, x=2) for name in names)))
-    ).sections
-
-    assert [section.owners for section in sections] == [names]
+LONG = "x\n" * 100
 
 
-def test_tenants_with_different_changes_have_sections_of_their_own():
-    before, after = side(sync("a", x=1), sync("b", x=1)), side(sync("a", x=2), sync("b", x=3))
+@pytest.mark.parametrize(
+    ("before", "after", "sections"),
+    [
+        ({"a": 1, "b": 1, "c": 1}, {"a": 2, "b": 2, "c": 2}, [("a", "b", "c")]),
+        ({"a": 1, "b": 1}, {"a": 2, "b": 3}, [("a",), ("b",)]),
+        ({"a": LONG, "b": LONG}, {"a": f"{LONG}a", "b": f"{LONG}b"}, [("a",), ("b",)]),
+        ({"a": 1, PLATFORM: 1}, {"a": 2, PLATFORM: 2}, [(PLATFORM,), ("a",)]),
+    ],
+    ids=["the same change", "different changes", "changes that only look alike", "the platform first and alone"],
+)
+def test_tenants_with_the_same_change_are_one_section(before, after, sections):
+    old, new = (side(*(sync(name, x=value) for name, value in each.items())) for each in (before, after))
 
-    assert [section.owners for section in report(compared(before, after)).sections] == [("a",), ("b",)]
-
-
-def test_tenants_whose_changes_only_look_alike_have_sections_of_their_own():
-    long = "x\n" * 100
-    before = side(sync("a", x=long), sync("b", x=long))
-
-    assert len(report(compared(before, side(sync("a", x=f"{long}a"), sync("b", x=f"{long}b")))).sections) == 2
+    assert [section.owners for section in report(compared(old, new)).sections] == sections
 
 
 def binding(tenant, role, group="ops"):
     """A binding of a tenant's account, and of a group."""
     subjects = [{"kind": "ServiceAccount", "name": tenant, "namespace": tenant}, {"kind": "Group", "name": group}]
     metadata = {"labels": {TENANT_LABEL: tenant}}
-    content = {"metadata": metadata, "roleRef": {"kind": "ClusterRole", "name": role}, "subjects": subjects}
-    return kubernetes("RoleBinding", f"{tenant}-reconciler", tenant, tenant, **content)
+    ref = {"kind": "ClusterRole", "name": role}
+    return kubernetes(
+        "RoleBinding", f"{tenant}-reconciler", tenant, tenant, metadata=metadata, roleRef=ref, subjects=subjects
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,24 +201,17 @@ def test_a_key_that_equals_the_name_of_its_tenant_does_not_make_keys_alike():
     assert [section.owners for section in sections] == [("admin",), ("admin", "view"), ("view",)]
 
 
-def test_the_platform_comes_first_and_alone():
-    before, after = side(sync("a", x=1), sync(PLATFORM, x=1)), side(sync("a", x=2), sync(PLATFORM, x=2))
+def test_a_statement_of_several_stacks_or_tenants_is_one_risk():
+    [of_stacks] = saying(Statement("dev-team", "may do more", risk=True), "production", "staging").risks
+    several = tuple(Statement(name, "may do more", risk=True) for name in ("a", "b"))
+    [of_tenants] = report(replace(compared(side(), side()), said=several)).risks
 
-    assert [section.owners for section in report(compared(before, after)).sections] == [(PLATFORM,), ("a",)]
-
-
-def test_a_statement_of_several_stacks_is_one_risk():
-    [risk] = saying(Statement("dev-team", "may do more", risk=True), "production", "staging").risks
-
-    assert (risk.owners, risk.stacks, risk.text) == (("dev-team",), ("production", "staging"), "may do more")
-
-
-def test_a_statement_of_several_tenants_is_one_risk():
-    stack = replace(
-        compared(side(), side()), said=tuple(Statement(name, "may do more", risk=True) for name in ("a", "b"))
+    assert (of_stacks.owners, of_stacks.stacks, of_stacks.text) == (
+        ("dev-team",),
+        ("production", "staging"),
+        "may do more",
     )
-
-    assert [risk.owners for risk in report(stack).risks] == [("a", "b")]
+    assert of_tenants.owners == ("a", "b")
 
 
 def test_a_statement_that_is_no_risk_is_in_the_section_of_its_owner():
@@ -236,7 +225,7 @@ def test_a_statement_that_is_no_risk_is_in_the_section_of_its_owner():
 def test_refusals_are_the_first_risks():
     role = {"kind": "ClusterRole", "name": "cluster-admin"}
     binding = kubernetes(
-        "ClusterRoleBinding", "a", apiVersion=RBAC_API, roleRef=role, subjects=[{"kind": "User", "name": "eve"}]
+        "ClusterRoleBinding", "a", api=RBAC_API, roleRef=role, subjects=[{"kind": "User", "name": "eve"}]
     )
 
     stack = stack_report("staging", side(), side(binding), (Statement("dev-team", "is refused", risk=True),))
@@ -245,40 +234,19 @@ def test_refusals_are_the_first_risks():
     assert refusal.text == "is refused" and access.text.startswith("user eve may now do everything")
 
 
-def test_a_deletion_that_is_acknowledged_is_in_the_section_of_its_owner():
-    before = side(kubernetes("Namespace", "a"))
-    [missing] = report(compared(before, side())).missing_acknowledgements
-
-    found = report(compared(before, side(review={"acknowledge": [missing.token]})))
-
-    assert found.missing_acknowledgements == ()
-    assert found.sections[0].groups[0].said[0].text.startswith("everything in namespace a is deleted")
-
-
-def test_a_deletion_that_is_not_acknowledged_is_not_repeated_in_a_section():
-    [section] = report(compared(side(kubernetes("Namespace", "a")), side())).sections
-
-    assert not section.groups[0].said
-
-
-def test_an_acknowledgement_that_fits_is_not_told_as_unused():
-    before = side(kubernetes("Namespace", "a"))
-    [deletion] = compared(before, side()).deletions
-
-    assert compared(before, side(review={"acknowledge": [deletion.token]})).unused == ()
-
-
-def test_an_acknowledgement_that_fits_nothing_is_told():
-    assert compared(side(), side(review={"acknowledge": ["a:0"]})).unused == ("a:0",)
-
-
-def test_an_acknowledgement_that_all_stacks_share_counts():
-    before = side(kubernetes("Namespace", "a"))
-    [missing] = compared(before, side()).deletions
-    after = side()
+def test_a_deletion_is_in_the_section_of_its_owner_once_it_is_acknowledged():
+    before, after = side(kubernetes("Namespace", "a")), side()
+    asked = report(compared(before, after))
+    [missing] = asked.missing_acknowledgements
+    acknowledged = compared(before, side(review={"acknowledge": [missing.token]}))
     shared = replace(after, file=replace(after.file, shared=((("review", "acknowledge"), [missing.token]),)))
 
-    assert not compared(before, shared).deletions[0].is_missing_acknowledgement
+    assert not asked.sections[0].groups[0].said
+    found = report(acknowledged)
+    assert found.missing_acknowledgements == report(compared(before, shared)).missing_acknowledgements == ()
+    assert found.sections[0].groups[0].said[0].text.startswith("everything in namespace a is deleted")
+    assert acknowledged.unused == ()
+    assert compared(side(), side(review={"acknowledge": ["a:0"]})).unused == ("a:0",)
 
 
 def test_a_copied_secret_is_a_risk():
@@ -312,17 +280,11 @@ def test_a_new_stack_for_the_cluster_of_another_is_recognized(own, other, is_sam
     assert same_cluster(new, {"production": production.render}) == (["production"] if is_same else [])
 
 
-def test_nothing_of_a_stack_that_is_gone_is_deleted():
-    gone = compared(side(kubernetes("Namespace", "a")), None)
+def test_a_stack_that_is_gone_deletes_nothing_and_a_new_one_onboards_nobody():
+    gone, new = compared(side(kubernetes("Namespace", "a")), None), compared(None, side(sync(), tenants=secure("a")))
 
-    assert gone.is_gone
+    assert gone.is_gone and new.is_new
     assert (gone.digest, gone.deletions, gone.changes) == ("", (), ())
-
-
-def test_a_new_stack_onboards_nobody():
-    new = compared(None, side(sync(), tenants=secure("a")))
-
-    assert new.is_new
     assert (new.onboarded, new.secrets, len(new.changes)) == ((), (), 1)
 
 
@@ -361,6 +323,7 @@ def test_the_text_has_everything_in_the_order_of_its_weight():
     places = [text.find(part) for part in parts]
     assert -1 not in places
     assert places == sorted(places)
+    assert [line for line in text.splitlines() if line != line.rstrip()] == []
 
 
 def test_access_is_a_table_of_who_what_and_where():
@@ -373,11 +336,7 @@ def test_access_is_a_table_of_who_what_and_where():
     assert "| Who | What | Where |\n| --- | --- | --- |\n| \\<tenant\\> | gains the role view |" in as_markdown(found)
 
 
-def test_no_line_of_the_text_ends_with_spaces():
-    assert [line for line in printed(sample()).splitlines() if line != line.rstrip()] == []
-
-
-def test_a_password_in_a_url_is_in_no_form_of_a_report():
+def test_a_password_in_a_url_and_a_value_of_a_secret_are_in_no_form_of_a_report():
     def controller(password):
         env = [{"name": "HTTPS_PROXY", "value": f"http://me:{password}@proxy.example.com"}]
         containers = [{"name": "manager", "args": ["--events-addr=http://me:swordfish@events"], "env": env}]
@@ -385,11 +344,12 @@ def test_a_password_in_a_url_is_in_no_form_of_a_report():
 
     old, new = "swordfish", "swordfish" * 20
     added = kubernetes("ConfigMap", "added", text=f"see https://{new}@git.example.com")
-    found = report(compared(side(controller(old)), side(controller(new), added)))
+    before, after = (kubernetes("Secret", "a", stringData={"a": text}) for text in ("hunter2", "swordfish"))
+    found = report(compared(side(controller(old), before), side(controller(new), added, after)))
 
     for text in (printed(found), as_markdown(found), as_json(found)):
         assert "me:(not shown)@" in text.replace("\\", "")
-        assert "swordfish" not in text
+        assert "swordfish" not in text and "hunter2" not in text
 
 
 def test_text_of_others_does_not_control_the_terminal():
@@ -412,11 +372,3 @@ def test_the_json_has_every_change_with_its_fields():
     assert stack["statements"] == [{"owner": "dev-team", "text": "may do [bold]more", "risk": True, "matters": ""}]
     assert stack["releases"][0]["after"] == {"version": "2.9.5", "sha256": ""}
     assert stack["deletions"][0]["needsAcknowledgement"] is True
-
-
-def test_the_json_has_no_value_of_a_secret():
-    before, after = (kubernetes("Secret", "a", stringData={"a": text}) for text in ("hunter2", "swordfish"))
-
-    text = as_json(report(compared(side(before), side(after))))
-
-    assert "hunter2" not in text and "swordfish" not in text

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from sample_keys import openpgp_public_key
+from sample_objects import home, kubernetes, rendered_object
 from sample_project import encrypted, rendered, tenant
-from sample_rules import cluster_object, namespace, rendered_object
 from sample_sops_keys import age_identity
 from sample_sources import authority, signing_key
 from sample_stack import CLUSTER, FLUX
@@ -133,35 +133,32 @@ def audited(*waivers: Waiver) -> list[Finding]:
     return [*findings((), RuleSetting(production=True, weakened=modes, waivers=waivers))]
 
 
-def test_a_waiver_without_a_resource_allows_the_rule_for_the_whole_stack():
-    allowing = waiver(RuleName.POLICY_NOT_ENFORCED)
-
-    assert [each.waiver for each in audited(allowing)] == [allowing, allowing]
-
-
-def test_a_waiver_with_a_resource_allows_only_that():
-    allowing = waiver(RuleName.POLICY_NOT_ENFORCED, resource="policies.modes.no-kubeconfig")
-
-    assert [each.waiver for each in audited(allowing)] == [None, allowing]
+ALL = waiver(RuleName.POLICY_NOT_ENFORCED)
+LONGER = waiver(RuleName.POLICY_NOT_ENFORCED, EXPIRES + timedelta(days=1))
+ONE = waiver(RuleName.POLICY_NOT_ENFORCED, resource="policies.modes.no-kubeconfig")
+OTHER = waiver(RuleName.NO_POLICY_ENGINE)
 
 
-def test_a_waiver_of_another_rule_allows_nothing():
-    assert [each.waiver for each in audited(waiver(RuleName.NO_POLICY_ENGINE))] == [None, None]
+@pytest.mark.parametrize(
+    ("waivers", "allowing"),
+    [
+        ([ALL], [ALL, ALL]),
+        ([ONE], [None, ONE]),
+        ([OTHER], [None, None]),
+        ([ALL, LONGER], [LONGER, LONGER]),
+        ([LONGER, ALL], [LONGER, LONGER]),
+    ],
+    ids=["for the whole stack", "for a resource", "for another rule", "the longest, last", "the longest, first"],
+)
+def test_a_waiver_allows_its_rule_for_its_resource(waivers, allowing):
+    assert [each.waiver for each in audited(*waivers)] == allowing
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_of_several_waivers_the_one_that_lasts_longest_counts(order):
-    longer = waiver(RuleName.POLICY_NOT_ENFORCED, EXPIRES + timedelta(days=1))
-    both = [waiver(RuleName.POLICY_NOT_ENFORCED), longer][::order]
-
-    assert [each.waiver for each in audited(*both)] == [longer, longer]
-
-
-CRD = cluster_object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "gitrepositories.source.toolkit.fluxcd.io")
-FLUX_NAMESPACE = cluster_object("v1", "Namespace", "flux-system")
-SYNC = cluster_object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "dev-team", "apps", "dev-team")
-CONFIG_MAP = cluster_object("v1", "ConfigMap", "vaults", "flux-system")
-STANDING = [*(replace(each, protected=True) for each in (FLUX_NAMESPACE, CRD, namespace())), SYNC, CONFIG_MAP]
+CRD = kubernetes("CustomResourceDefinition", "gitrepositories.source.toolkit.fluxcd.io", "", "platform")
+FLUX_NAMESPACE = kubernetes("Namespace", "flux-system", "", "platform")
+SYNC = kubernetes("Kustomization", "dev-team", "apps")
+CONFIG_MAP = kubernetes("ConfigMap", "vaults", "flux-system", "platform")
+STANDING = [*(replace(each, protected=True) for each in (FLUX_NAMESPACE, CRD, home())), SYNC, CONFIG_MAP]
 
 
 @pytest.mark.parametrize("engine", PolicyEngine)
@@ -170,13 +167,10 @@ def test_production_needs_a_policy_engine(engine):
 
     codes = [(each.resource, each.message.code) for each in found]
     assert codes == ([("policies.engine", "FT-REV-110")] if engine is PolicyEngine.NONE else [])
+    assert list(missing_engine((), RuleSetting(engine=engine))) == []
 
 
-def test_other_environments_need_no_engine():
-    assert list(missing_engine((), RuleSetting(engine=PolicyEngine.NONE))) == []
-
-
-def test_production_enforces_its_policies():
+def test_production_enforces_its_policies_and_other_environments_may_audit():
     weakened = {"policies.mode": PolicyMode.AUDIT, "policies.modes.host-access": PolicyMode.OFF}
 
     found = list(policies_not_enforced((), RuleSetting(production=True, weakened=weakened)))
@@ -186,10 +180,7 @@ def test_production_enforces_its_policies():
         ("policies.modes.host-access", "FT-REV-110", "off"),
     ]
     assert list(policies_not_enforced((), RuleSetting(production=True))) == []
-
-
-def test_other_environments_may_audit():
-    assert list(policies_not_enforced((), RuleSetting(weakened={"policies.mode": PolicyMode.AUDIT}))) == []
+    assert list(policies_not_enforced((), RuleSetting(weakened=weakened))) == []
 
 
 def deleted(*remaining, before=STANDING):
@@ -198,31 +189,26 @@ def deleted(*remaining, before=STANDING):
     return [(each.owner, each.resource, each.message.code) for each in found]
 
 
-def test_a_change_that_keeps_protected_objects_breaks_nothing():
-    assert deleted(*STANDING) == []
-    assert deleted(FLUX_NAMESPACE, CRD, namespace()) == []
+FLUX_DELETED = ("platform", "Namespace flux-system", "FT-REV-111")
+CRD_DELETED = ("platform", "CustomResourceDefinition gitrepositories.source.toolkit.fluxcd.io", "FT-REV-111")
+APPS_DELETED = ("dev-team", "Namespace apps", "FT-REV-111")
+RENAMED = rendered_object(home().manifest, "dev-team", resource="another-name")
+OTHER_VERSION = rendered_object(CRD.manifest | {"apiVersion": "example.com/v1beta1"})
 
 
-def test_the_deletion_of_a_namespace_or_crd_breaks_the_rule():
-    assert deleted() == [
-        ("platform", "Namespace flux-system", "FT-REV-111"),
-        ("platform", "CustomResourceDefinition gitrepositories.source.toolkit.fluxcd.io", "FT-REV-111"),
-        ("dev-team", "Namespace apps", "FT-REV-111"),
-    ]
-
-
-def test_the_replacement_of_a_namespace_or_crd_breaks_the_rule():
-    renamed = rendered_object(namespace().manifest, "dev-team", resource="another-name")
-    other_version = CRD.manifest | {"apiVersion": "apiextensions.k8s.io/v1beta1"}
-
-    assert deleted(FLUX_NAMESPACE, rendered_object(other_version), renamed, SYNC) == [
-        ("platform", "CustomResourceDefinition gitrepositories.source.toolkit.fluxcd.io", "FT-REV-111"),
-        ("dev-team", "Namespace apps", "FT-REV-111"),
-    ]
-
-
-def test_what_is_not_protected_may_be_deleted():
-    assert deleted(before=[replace(each, protected=False) for each in STANDING]) == []
+@pytest.mark.parametrize(
+    ("remaining", "found"),
+    [
+        (STANDING, []),
+        ([FLUX_NAMESPACE, CRD, home()], []),
+        ([], [FLUX_DELETED, CRD_DELETED, APPS_DELETED]),
+        ([FLUX_NAMESPACE, OTHER_VERSION, RENAMED, SYNC], [CRD_DELETED, APPS_DELETED]),
+    ],
+    ids=["all stay", "what is protected stays", "deleted", "replaced"],
+)
+def test_the_deletion_or_replacement_of_a_protected_object_breaks_the_rule(remaining, found):
+    assert deleted(*remaining) == found
+    assert deleted(*remaining, before=[replace(each, protected=False) for each in STANDING]) == []
 
 
 SETTING = RuleSetting()
@@ -286,35 +272,36 @@ def test_the_last_value_of_a_flag_counts(objects, argument, missing):
     assert broken(objects, "kustomize-controller", lambda arguments: [argument, *arguments]) == []
 
 
-def test_further_feature_gates_break_nothing(objects):
-    def with_more(arguments):
-        gates = next(each for each in arguments if each.startswith("--feature-gates="))
-        return [*arguments, f"{gates},Another=true"]
-
-    assert broken(objects, "helm-controller", with_more) == []
+def with_more_gates(arguments):
+    gates = next(each for each in arguments if each.startswith("--feature-gates="))
+    return [*arguments, f"{gates},Another=true"]
 
 
-def test_a_flag_without_a_value_is_true(objects):
-    def bare(arguments):
-        return [each.removesuffix("=true") if "no-remote-bases" in each else each for each in arguments]
-
-    assert broken(objects, "kustomize-controller", bare) == []
+def with_a_bare_flag(arguments):
+    return [each.removesuffix("=true") if "no-remote-bases" in each else each for each in arguments]
 
 
-def test_a_flag_that_the_controller_does_not_know_breaks_the_rule(objects):
-    found = broken(objects, "source-controller", lambda arguments: [*arguments, "--no-cross-namespace-refs=true"])
+@pytest.mark.parametrize("change", [with_more_gates, with_a_bare_flag])
+def test_further_feature_gates_and_a_flag_without_a_value_break_nothing(objects, change):
+    assert broken(objects, "kustomize-controller", change) == []
 
-    assert found == [("FT-REV-108", "no-cross-namespace-refs")]
 
-
-def test_a_flag_that_undoes_the_profile_breaks_the_rule(objects):
-    def with_flag(argument):
-        return broken(objects, "kustomize-controller", lambda arguments: [*arguments, argument])
-
-    assert with_flag("--insecure-kubeconfig-exec=true") == [("FT-REV-108", "insecure-kubeconfig-exec")]
-    assert with_flag("--insecure-kubeconfig-exec") == [("FT-REV-108", "insecure-kubeconfig-exec")]
-    assert with_flag("--sops-age-secret=sops-age") == [("FT-REV-108", "sops-age-secret")]
-    assert with_flag("--insecure-kubeconfig-exec=false") == []
+@pytest.mark.parametrize(
+    ("controller", "argument", "found"),
+    [
+        ("source-controller", "--no-cross-namespace-refs=true", ["no-cross-namespace-refs"]),
+        ("kustomize-controller", "--insecure-kubeconfig-exec=true", ["insecure-kubeconfig-exec"]),
+        ("kustomize-controller", "--insecure-kubeconfig-exec", ["insecure-kubeconfig-exec"]),
+        ("kustomize-controller", "--sops-age-secret=sops-age", ["sops-age-secret"]),
+        ("kustomize-controller", "--insecure-kubeconfig-exec=false", []),
+    ],
+)
+def test_a_flag_that_undoes_the_profile_or_that_the_controller_does_not_know_breaks_the_rule(
+    objects, controller, argument, found
+):
+    assert broken(objects, controller, lambda arguments: [*arguments, argument]) == [
+        ("FT-REV-108", name) for name in found
+    ]
 
 
 def test_the_account_of_the_stack_is_expected(objects):
