@@ -288,7 +288,7 @@ def named_keys(report: Report) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [("first", "second"), ("first", ABSENT), (ABSENT, "first"), (1, True), ("1", 1), ([], ["a"]), ({}, {"b": 1})],
+    [("first", "second"), ("first", ABSENT), (ABSENT, "first"), (1, True), ("1", 1), ([], ["a", "b"]), ({}, {"b": 1})],
 )
 def test_every_key_of_the_schemas_is_named_when_it_changes_and_no_other(tmp_path, before, after):
     assert len(PATHS) > 400
