@@ -65,17 +65,6 @@ def settle(read, syncs, timeout, requests, clock):
     return wait_until_settled(read, syncs, timeout, requests, clock=clock, sleep=clock.sleep)
 
 
-def wait(looks, syncs, timeout, clock):
-    """Wait while each read of the cluster returns the next of `looks`, and then always the last one.
-
-    The update has changed all of them, so that Flux reconciles them without a request.
-    """
-    remaining = list(looks)
-    return settle(
-        lambda: remaining.pop(0) if len(remaining) > 1 else remaining[0], at(*syncs), timeout, renewed(*syncs), clock
-    )
-
-
 def renewed(*syncs):
     """What an update has changed, so that Flux must not be asked to reconcile it."""
     return ReconcileRequests(request=unexpected, concerned=syncs, renewed=lambda *place: True)
@@ -83,11 +72,6 @@ def renewed(*syncs):
 
 def unexpected(found):
     raise AssertionError(f"Flux is asked about {found}")
-
-
-def progress_of(objects, where=DEV):
-    """The progress of a sync after a single read."""
-    return wait([objects], [where], 0, Clock())[where]
 
 
 @pytest.mark.parametrize(
@@ -124,20 +108,64 @@ FETCHED = sync("True", "stored artifact", kind="GitRepository")
 WELL = Progress(SyncStatus("True", ""), SyncStatus("True", ""))
 
 
-def test_a_source_and_a_sync_with_the_same_namespace_and_name_are_one_progress():
-    source = sync("False", "repository not found", kind="GitRepository")
-    applied = sync("True", "Applied revision")
+READY, NO_PATH, NO_REPOSITORY = (
+    SyncStatus("True", ""),
+    SyncStatus("False", "path not found"),
+    SyncStatus("False", "repository not found"),
+)
+BUSY = sync("Unknown", "in progress")
+PARTIAL = [FETCHED, sync("False", "path not found", where=OPS)]
+FAILED = [sync("False", "repository not found", kind="GitRepository"), sync("True", "Applied revision")]
 
-    expected = Progress(fetched=SyncStatus("False", "repository not found"), applied=SyncStatus("True", ""))
 
-    assert progress_of([source, applied]) == progress_of([applied, source]) == expected
+@pytest.mark.parametrize(
+    ("looks", "timeout", "expected", "waited"),
+    [
+        pytest.param([FAILED], 60, {DEV: Progress(NO_REPOSITORY, READY)}, 0, id="a source and a sync of one name"),
+        pytest.param([FAILED[::-1]], 60, {DEV: Progress(NO_REPOSITORY, READY)}, 0, id="in the other order"),
+        pytest.param(
+            [PARTIAL],
+            3,
+            {DEV: Progress(READY, NOT_RECONCILED), OPS: Progress(NOT_RECONCILED, NO_PATH)},
+            3,
+            id="a source or a sync alone, even if the sync has failed without its source",
+        ),
+        pytest.param(
+            [[*FAILED, *ready_sync(OPS)]],
+            60,
+            {DEV: Progress(NO_REPOSITORY, READY), OPS: WELL},
+            0,
+            id="a failed tenant beside a ready one",
+        ),
+        pytest.param([[], [FETCHED], [FETCHED, BUSY], ready_sync(DEV)], 60, {DEV: WELL}, 3, id="until the last result"),
+        pytest.param(
+            [ready_sync(DEV), [*ready_sync(DEV), *ready_sync(OPS)]], 60, {DEV: WELL, OPS: WELL}, 1, id="the last tenant"
+        ),
+        pytest.param(
+            [[FETCHED, BUSY]],
+            5,
+            {DEV: Progress(READY, SyncStatus("Unknown", "in progress")), OPS: Progress()},
+            5,
+            id="never longer than the timeout",
+        ),
+        pytest.param([[], ready_sync(DEV)], 0, {DEV: Progress()}, 0, id="read once without a timeout"),
+        pytest.param([ready_sync(("elsewhere", "dev-team"))], 0, {DEV: Progress()}, 0, id="one of another namespace"),
+    ],
+)
+def test_each_sync_is_waited_for_until_it_has_a_result_and_no_longer_than_the_timeout(looks, timeout, expected, waited):
+    """Each read of the cluster returns the next of `looks`, and then always the last one."""
+    clock, remaining = Clock(), list(looks)
 
+    found = settle(
+        lambda: remaining.pop(0) if len(remaining) > 1 else remaining[0],
+        at(*expected),
+        timeout,
+        renewed(*expected),
+        clock,
+    )
 
-def test_a_source_without_a_sync_or_a_sync_without_a_source_is_partial_progress():
-    found = [FETCHED, sync("False", "path not found", where=OPS)]
-
-    assert progress_of(found) == Progress(SyncStatus("True", ""), NOT_RECONCILED)
-    assert progress_of(found, OPS) == Progress(NOT_RECONCILED, SyncStatus("False", "path not found"))
+    assert found == expected
+    assert clock.now == 100.0 + waited
 
 
 @pytest.mark.parametrize(
@@ -156,63 +184,6 @@ def test_a_source_without_a_sync_or_a_sync_without_a_source_is_partial_progress(
 )
 def test_the_overall_status_is_the_sources_until_it_is_ready(of_source, of_sync, status):
     assert Progress(SyncStatus(*of_source), SyncStatus(*of_sync)).overall == status
-
-
-def test_a_missing_source_is_waited_for_even_if_its_sync_has_failed_without_it():
-    progress = progress_of([sync("False", "source not found")])
-
-    assert progress.overall == NOT_RECONCILED
-    assert not progress.overall.settled
-
-
-def test_a_failed_tenant_is_reported_together_with_a_ready_one():
-    clock = Clock()
-    failed = sync("False", "host key mismatch", kind="GitRepository")
-    found = [failed, sync("False", "no artifact"), *(ready_sync(OPS))]
-
-    assert wait([found], [DEV, OPS], 60, clock) == {
-        DEV: Progress(SyncStatus("False", "host key mismatch"), SyncStatus("False", "no artifact")),
-        OPS: WELL,
-    }
-    assert clock.now == 100.0
-
-
-def test_waiting_ends_with_the_last_result():
-    clock = Clock()
-
-    statuses = wait([[], [FETCHED], [FETCHED, sync("Unknown", "in progress")], ready_sync(DEV)], [DEV], 60, clock)
-
-    assert statuses == {DEV: WELL}
-    assert clock.now == 103.0
-
-
-def test_the_last_tenant_is_waited_for():
-    clock = Clock()
-
-    statuses = wait([ready_sync(DEV), [*ready_sync(DEV), *ready_sync(OPS)]], [DEV, OPS], 60, clock)
-
-    assert statuses == {DEV: WELL, OPS: WELL}
-    assert clock.now == 101.0
-
-
-def test_waiting_never_takes_longer_than_the_timeout():
-    clock = Clock()
-
-    statuses = wait([[FETCHED, sync("Unknown", "in progress")]], [DEV, OPS], 5, clock)
-
-    assert statuses == {DEV: Progress(SyncStatus("True", ""), SyncStatus("Unknown", "in progress")), OPS: Progress()}
-    assert clock.now == 105.0
-
-
-def test_without_a_timeout_the_status_is_read_once():
-    clock = Clock()
-
-    assert wait([[], ready_sync(DEV)], [DEV], 0, clock) == {DEV: Progress()}
-    assert clock.now == 100.0
-
-
-def test_a_sync_with_the_same_name_in_another_namespace_is_ignored():
-    assert wait([ready_sync(("elsewhere", "dev-team"))], [DEV], 0, Clock()) == {DEV: Progress()}
 
 
 def test_a_message_is_one_line_without_control_characters():

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import json
 from typing import Any
 
 import pytest
-from kubernetes.client import ApiClient, Configuration
-from loopback import serving
+from loopback import api_client
 from sample_plan import tenant_objects
 from sample_release import one, release
 from sample_stack import flux_config, tenant_config
@@ -116,25 +114,23 @@ def test_an_account_is_recognized_by_each_of_its_names_and_groups(subject, tenan
     assert list(found(binding(group("others"), subject))) == tenants
 
 
-def test_in_its_own_namespace_only_rights_beyond_the_tenants_role_are_reported():
-    [only] = found(binding(ACCOUNT, role="view", namespace="apps"))["dev-team"]
-
-    assert only.adds == (
-        "all verbs of roles.rbac.authorization.k8s.io",
-        "get, list deployments, nodes, pods.apps",
-    )
+ROLES_ADDED = "all verbs of roles.rbac.authorization.k8s.io"
 
 
-@pytest.mark.parametrize(("namespace", "urls"), [("", "/metrics, "), ("other", "")])
-def test_in_other_namespaces_all_rights_are_reported(namespace, urls):
-    """A RoleBinding grants no URLs."""
+@pytest.mark.parametrize(
+    ("namespace", "added"),
+    [
+        # In its own namespace, only rights beyond the tenant's role.
+        ("apps", ["get, list deployments, nodes, pods.apps"]),
+        # A RoleBinding grants no URLs.
+        ("other", ["get secrets named ca", "get, list deployments, deployments.apps, nodes, pods, pods.apps"]),
+        ("", ["get /metrics, secrets named ca", "get, list deployments, deployments.apps, nodes, pods, pods.apps"]),
+    ],
+)
+def test_what_a_binding_adds_depends_on_where_it_is(namespace, added):
     [only] = found(binding(ACCOUNT, role="view", namespace=namespace))["dev-team"]
 
-    assert only.adds == (
-        "all verbs of roles.rbac.authorization.k8s.io",
-        f"get {urls}secrets named ca",
-        "get, list deployments, deployments.apps, nodes, pods, pods.apps",
-    )
+    assert only.adds == (ROLES_ADDED, *added)
 
 
 def test_a_binding_of_the_account_is_reported_even_if_it_adds_nothing():
@@ -171,49 +167,40 @@ EVERYBODY = [
 ]
 
 
-@pytest.mark.parametrize("everybody", EVERYBODY)
-@pytest.mark.parametrize(
-    "rule",
-    [
-        {"apiGroups": ["authorization.k8s.io"], "resources": ["selfsubjectaccessreviews"], "verbs": ["create"]},
-        {"nonResourceURLs": ["/api/*", "/healthz"], "verbs": ["get"]},
-        {"apiGroups": ["", "storage.k8s.io"], "resources": ["nodes", "storageclasses"], "verbs": ["get", "list"]},
-    ],
-)
-def test_what_everybody_may_do_without_reaching_anybody_is_not_reported(everybody, rule):
-    """Kubernetes and clouds bind such rights to all accounts."""
-    assert further_access(TENANTS, [binding(everybody, role="given")], lambda role: ROLES.get(role, [rule])) == {}
+def rule(resource: str, *verbs: str, groups: tuple[str, ...] = ("",), **more: Any) -> dict[str, Any]:
+    return {"apiGroups": list(groups), "resources": resource.split(), "verbs": list(verbs), **more}
 
 
 @pytest.mark.parametrize("everybody", EVERYBODY)
 @pytest.mark.parametrize(
-    ("rule", "adds"),
+    ("given", "adds"),
     [
-        ({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, "everything"),
+        (rule("*", "*", groups=("*",)), "everything"),
         ({"nonResourceURLs": ["*"], "verbs": ["get"]}, "get /*"),
-        ({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}, "get pods"),
+        (rule("pods", "get"), "get pods"),
+        (rule("secrets", "get", resourceNames=["ca"]), "get secrets named ca"),
+        (rule("nodes", "patch"), "patch nodes"),
+        (rule("nodes/proxy", "get"), "get nodes/proxy"),
+        (rule("*", "list"), "list everything in the core API group"),
         (
-            {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["ca"], "verbs": ["get"]},
-            "get secrets named ca",
-        ),
-        ({"apiGroups": [""], "resources": ["nodes"], "verbs": ["patch"]}, "patch nodes"),
-        ({"apiGroups": [""], "resources": ["nodes/proxy"], "verbs": ["get"]}, "get nodes/proxy"),
-        ({"apiGroups": [""], "resources": ["*"], "verbs": ["list"]}, "list everything in the core API group"),
-        (
-            {"apiGroups": ["source.toolkit.fluxcd.io"], "resources": ["gitrepositories"], "verbs": ["get"]},
+            rule("gitrepositories", "get", groups=("source.toolkit.fluxcd.io",)),
             "get gitrepositories.source.toolkit.fluxcd.io",
         ),
+        # Kubernetes and clouds bind such rights to all accounts: they reach nobody.
+        (rule("selfsubjectaccessreviews", "create", groups=("authorization.k8s.io",)), None),
+        ({"nonResourceURLs": ["/api/*", "/healthz"], "verbs": ["get"]}, None),
+        (rule("nodes storageclasses", "get", "list", groups=("", "storage.k8s.io")), None),
     ],
 )
 def test_what_everybody_may_do_to_tenants_is_reported_for_each_tenant_whatever_the_binding_calls_itself(
-    everybody, rule, adds
+    everybody, given, adds
 ):
     bound = binding(everybody, role="system:discovery", name="system:discovery", labels=BOOTSTRAPPED)
 
-    found = further_access(TENANTS, [bound], lambda role: ROLES.get(role, [rule]))
+    found = further_access(TENANTS, [bound], lambda role: ROLES.get(role, [given]))
 
-    assert {tenant: [each.adds for each in further] for tenant, further in found.items()} == dict.fromkeys(
-        TENANTS, [(adds,)]
+    assert {tenant: [each.adds for each in further] for tenant, further in found.items()} == (
+        dict.fromkeys(TENANTS, [(adds,)]) if adds else {}
     )
 
 
@@ -233,17 +220,13 @@ def test_an_account_without_a_namespace_is_in_that_of_the_binding():
     assert found(binding(default)) == {}
 
 
-def test_a_subject_that_was_added_to_the_platforms_own_binding_is_reported():
-    own = role_binding("dev-team", "apps", "apps", Role.TENANT, "dev-team")
-    own["subjects"].append({"kind": "ServiceAccount", "name": "ops-team", "namespace": "tools"})
+def test_changes_of_the_platforms_own_bindings_are_reported():
+    more = role_binding("dev-team", "apps", "apps", Role.TENANT, "dev-team")
+    wider = role_binding("dev-team", "apps", "apps", Role.CLUSTER_ADMIN, "dev-team")
+    more["subjects"].append({"kind": "ServiceAccount", "name": "ops-team", "namespace": "tools"})
 
-    assert [each.subject for each in found(own)["ops-team"]] == ["ServiceAccount tools/ops-team"]
-
-
-def test_the_platforms_own_binding_with_another_role_is_reported():
-    own = role_binding("dev-team", "apps", "apps", Role.CLUSTER_ADMIN, "dev-team")
-
-    assert [each.adds for each in found(own)["dev-team"]] == [("everything",)]
+    assert [each.subject for each in found(more)["ops-team"]] == ["ServiceAccount tools/ops-team"]
+    assert [each.adds for each in found(wider)["dev-team"]] == [("everything",)]
 
 
 def test_a_role_is_read_once_and_only_if_needed():
@@ -341,8 +324,8 @@ def test_bindings_that_this_update_replaces_or_deletes_are_no_further_rights():
         f"{roles}/clusterroles/{TENANT_ROLE}": {"rules": ROLES["ClusterRole", "", TENANT_ROLE]},
     }
 
-    with serving({path: json.dumps(answer).encode() for path, answer in answers.items()}) as server:
-        found = read_further_access(ApiClient(Configuration(host=server)), TENANTS, state=state)
+    with api_client(answers) as api:
+        found = read_further_access(api, TENANTS, state=state)
 
     assert {each.name for each in found["dev-team"]} == {"dev-team-changed"}
 
@@ -434,8 +417,7 @@ def test_bindings_of_the_stack_are_not_further_rights_not_even_those_that_it_is_
     }
     state = State({("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "crd-controller"): former})
 
-    with serving({path: json.dumps(answer).encode() for path, answer in answers.items()}) as server:
-        api = ApiClient(Configuration(host=server))
+    with api_client(answers) as api:
         found = read_further_controller_access(api, state, rights(sync=SYNC))
 
     assert [each.name for each in found] == ["cluster-reconciler-flux-system"]

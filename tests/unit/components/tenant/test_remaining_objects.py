@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from kubernetes import client
-from loopback import serving
+from loopback import api_client
 from sample_stack import tenant_config
 
 from flux_tenancy.components.plan import OWNERSHIP
@@ -91,9 +89,7 @@ def read(answers: dict[str, Any], statuses: dict[str, int] | None = None) -> dic
     """What is left of ops-team in a cluster with Secrets and ConfigMaps that answers so."""
     version = {"version": "v1", "resources": [kind("Secret", "secrets"), kind("ConfigMap", "configmaps")]}
     answers = {"/api": {"items": [{"metadata": {}, "versions": [version]}]}, "/apis": {"items": []}} | answers
-    bodies = {path: json.dumps(answer).encode() for path, answer in answers.items()}
-    with serving(bodies, statuses={SYNC: 404} | (statuses or {})) as server:
-        api = client.ApiClient(client.Configuration(host=server))
+    with api_client(answers, statuses={SYNC: 404} | (statuses or {})) as api:
         return read_remains(api, {"ops-team": tenant_config(namespaces=[{"name": "apps"}, {"name": "jobs"}])})
 
 

@@ -7,8 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from kubernetes import client
-from loopback import serving
+from loopback import api_client
 from sample_stack import tenant_config
 
 from flux_tenancy.components.tenant.leaving.deletion import end_team_access, is_of_team
@@ -36,9 +35,8 @@ def asked(monkeypatch: pytest.MonkeyPatch, *found: dict[str, Any], preview: bool
     answers = {BINDINGS: {"items": list(found)}} | {f"{BINDINGS}/{each['metadata']['name']}": each for each in found}
     requests: list[str] = []
     bodies: list[bytes] = []
-    served = {path: json.dumps(answer).encode() for path, answer in answers.items()}
-    with serving(served, asked=requests, bodies=bodies) as server:
-        end_team_access(client.ApiClient(client.Configuration(host=server)), {"dev-team": config})
+    with api_client(answers, asked=requests, bodies=bodies) as api:
+        end_team_access(api, {"dev-team": config})
     changing = [each for each in requests if each.startswith(("DELETE", "PATCH"))]
     return [*changing, *(each.decode() for each in bodies)]
 

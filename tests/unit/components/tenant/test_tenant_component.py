@@ -37,9 +37,13 @@ def tenant(opts=None, config=CONFIG):
     return Tenant("dev-team", tenant_args(config, ACCESS_TO_GIT, TenancyConfig(), removal()), opts)
 
 
-def registered():
+def registered(config=CONFIG):
     """The tenant's resources."""
-    return run(lambda: tenant() and None)
+    return run(lambda: tenant(config=config) and None)
+
+
+def leaving(config):
+    return registered(config.model_copy(update={"state": TenantState.LEAVING}))
 
 
 def test_every_object_is_created_after_its_dependencies_and_the_sync_last():
@@ -77,24 +81,14 @@ def test_all_objects_are_children_of_the_tenant():
     assert set(parents.values()) == {COMPONENT}
 
 
-def test_the_manifests_are_registered_unchanged():
-    sync = registered()[SYNC].properties
-
-    assert sync["metadata"] == {
-        "name": "dev-team",
-        "namespace": "apps",
-        "labels": {"toolkit.fluxcd.io/tenant": "dev-team"},
-        "annotations": OWNERSHIP | BACKGROUND,
-    }
-    assert sync["spec"]["serviceAccountName"] == "dev-team"
-
-
-def test_all_objects_of_a_tenants_source_have_its_name_and_are_in_its_home_namespace():
+def test_the_manifests_are_registered_unchanged_with_the_tenants_label():
     resources = registered()
 
-    assert {name: resources[name].properties["metadata"]["labels"] for name in (SECRET, SOURCE)} == dict.fromkeys(
-        (SECRET, SOURCE), {"toolkit.fluxcd.io/tenant": "dev-team"}
-    )
+    labels = {"toolkit.fluxcd.io/tenant": "dev-team"}
+    metadata = {"name": "dev-team", "namespace": "apps", "labels": labels, "annotations": OWNERSHIP | BACKGROUND}
+    assert resources[SYNC].properties["metadata"] == metadata
+    assert resources[SYNC].properties["spec"]["serviceAccountName"] == "dev-team"
+    assert all(resources[name].properties["metadata"]["labels"] == labels for name in (SECRET, SOURCE))
 
 
 def test_its_namespaces_and_source_are_attributes():
@@ -116,19 +110,17 @@ def test_its_namespaces_and_source_are_attributes():
     assert found["sync"].endswith("kustomize.toolkit.fluxcd.io/v1:Kustomization::apps/dev-team")
 
 
-def test_deleting_a_tenant_waits_longer_than_flux_may_take_to_prune():
-    timeouts = {name: resource.delete_timeout for name, resource in registered().items() if resource.delete_timeout}
+def test_deleting_a_tenant_waits_longer_than_flux_may_take_to_prune_and_asks_a_hook_if_it_fails():
+    deletions = {
+        name: (resource.delete_timeout, resource.on_error)
+        for name, resource in registered().items()
+        if resource.delete_timeout or resource.on_error
+    }
 
-    assert timeouts == {SYNC: "900s", SOURCE: "60s", **dict.fromkeys(NAMESPACES, "300s")}
-
-
-def test_syncs_sources_and_namespaces_have_hooks_for_failed_deletions():
-    asked = {name: resource.on_error for name, resource in registered().items() if resource.on_error}
-
-    assert asked == {
-        SYNC: {"offboarding-sync"},
-        SOURCE: {"offboarding-part"},
-        **dict.fromkeys(NAMESPACES, {"offboarding-namespace"}),
+    assert deletions == {
+        SYNC: ("900s", {"offboarding-sync"}),
+        SOURCE: ("60s", {"offboarding-part"}),
+        **dict.fromkeys(NAMESPACES, ("300s", {"offboarding-namespace"})),
     }
 
 
@@ -146,10 +138,9 @@ def test_a_tenant_is_created_after_its_dependencies():
 
 
 def test_a_tenant_that_is_leaving_keeps_its_namespaces_and_limits_unchanged():
-    leaving = run(lambda: tenant(config=CONFIG.model_copy(update={"state": TenantState.LEAVING})) and None)
     active = registered()
 
-    assert leaving == {name: active[name] for name in (COMPONENT, *NAMESPACES, *LIMITS)}
+    assert leaving(CONFIG) == {name: active[name] for name in (COMPONENT, *NAMESPACES, *LIMITS)}
     assert IDENTITY in active
 
 
@@ -157,29 +148,23 @@ def test_people_get_access_after_the_limits_and_a_leaving_tenant_has_no_people()
     people = TenantPeople.model_validate({"viewers": [{"kind": "Group", "name": "oidc:dev-team"}]})
     given = CONFIG.model_copy(update={"people": people})
 
-    found = run(lambda: tenant(config=given) and None)
-    leaving = run(lambda: tenant(config=given.model_copy(update={"state": TenantState.LEAVING})) and None)
+    found = registered(given)
 
     more = found.keys() - registered().keys()
     assert more == {"RoleBinding apps/dev-team-viewers", "RoleBinding apps-jobs/dev-team-viewers"}
     assert all(found[name].after == NAMESPACES | LIMITS for name in more)
-    assert not more & leaving.keys()
+    assert not more & leaving(given).keys()
 
 
-NOTIFIED = CONFIG.model_copy(
-    update={
-        "notifications": {
-            "chat": Notification.model_validate({"type": "slack", "secretAddress": "https://hooks.slack.com/a"})
-        }
-    }
-)
+CHAT = Notification.model_validate({"type": "slack", "secretAddress": "https://hooks.slack.com/a"})
+NOTIFIED = CONFIG.model_copy(update={"notifications": {"chat": CHAT}})
 NOTIFYING = {
     f"{kind} {namespace}/dev-team-chat" for kind in ("Provider", "Alert") for namespace in ("apps", "apps-jobs")
 } | {"Secret apps.chat", "Secret apps-jobs.chat"}
 
 
 def test_notifications_in_each_namespace_are_created_before_and_deleted_after_access_and_the_sync():
-    resources = run(lambda: tenant(config=NOTIFIED) and None)
+    resources = registered(NOTIFIED)
 
     assert resources.keys() - registered().keys() == NOTIFYING
     assert resources["Alert apps/dev-team-chat"].after >= {"Provider apps/dev-team-chat", "Secret apps.chat", *LIMITS}
@@ -187,15 +172,10 @@ def test_notifications_in_each_namespace_are_created_before_and_deleted_after_ac
     assert resources[SYNC].after >= ACCESS
 
 
-def test_a_provider_refers_to_the_generated_name_of_its_secret():
-    provider = run(lambda: tenant(config=NOTIFIED) and None)["Provider apps-jobs/dev-team-chat"]
+def test_a_provider_refers_to_the_generated_name_of_its_secret_and_a_busy_controller_does_not_keep_it():
+    provider = registered(NOTIFIED)["Provider apps-jobs/dev-team-chat"]
 
     assert provider.properties["spec"]["secretRef"] == {"name": f"apps-jobs.chat-{GENERATED}"}
-
-
-def test_a_busy_controller_does_not_keep_a_provider_from_being_deleted():
-    provider = run(lambda: tenant(config=NOTIFIED) and None)["Provider apps/dev-team-chat"]
-
     assert (provider.delete_timeout, provider.on_error) == ("60s", {"offboarding-part"})
 
 
@@ -214,7 +194,7 @@ def test_the_platforms_notifications_are_in_the_namespaces_of_every_tenant():
 def test_further_syncs_are_created_after_what_they_depend_on_and_deleted_before_it():
     syncs = {"app": {"dependsOn": ["database"]}, "database": {"timeout": "1m"}}
 
-    resources = run(lambda: tenant(config=tenant_config(source=CREDENTIALS, syncs=syncs)) and None)
+    resources = registered(tenant_config(source=CREDENTIALS, syncs=syncs))
 
     after = {"RoleBinding apps/dev-team-reconciler", SOURCE}
     assert resources["Kustomization apps/database"].after == resources[SYNC].after == after
@@ -226,7 +206,7 @@ def test_further_syncs_are_created_after_what_they_depend_on_and_deleted_before_
 def test_the_tenants_own_sync_may_depend_on_a_further_one():
     config = tenant_config(source=CREDENTIALS, sync={"dependsOn": ["database"]}, syncs={"database": {}})
 
-    resources = run(lambda: tenant(config=config) and None)
+    resources = registered(config)
 
     assert "Kustomization apps/database" in resources[SYNC].after
 
@@ -234,7 +214,7 @@ def test_the_tenants_own_sync_may_depend_on_a_further_one():
 def test_releases_are_created_after_access_and_their_secrets_before_it():
     releases = {"podinfo": {"chart": "./chart", "secretValues": {"api.key": "k3y"}}}
 
-    resources = run(lambda: tenant(config=tenant_config(source=CREDENTIALS, releases=releases)) and None)
+    resources = registered(tenant_config(source=CREDENTIALS, releases=releases))
 
     secret, release = resources["Secret dev-team.podinfo-values"], resources["HelmRelease apps/podinfo"]
     binding = "RoleBinding apps/dev-team-reconciler"

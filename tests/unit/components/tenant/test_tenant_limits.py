@@ -3,7 +3,7 @@
 import pytest
 from sample_plan import room_for, tenant_scope
 from sample_release import names, one
-from sample_stack import load, problems, tenant_config
+from sample_stack import load, problems, refusals, tenant_config
 
 from flux_tenancy.components.git.config import Webhook
 from flux_tenancy.components.tenant.annotations import namespace_annotations
@@ -19,7 +19,6 @@ from flux_tenancy.components.vocabulary.names import ObjectMeta
 from tests.support.messages import said
 
 SLOW = {"url": "https://git.example.com/dev-team/apps", "interval": "2h", "timeout": "1s"}
-OF_QUOTAS = "requests.cpu, pods or count/jobs.batch"
 RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"
 SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
 RELEASES = "count/helmreleases.helm.toolkit.fluxcd.io"
@@ -185,10 +184,6 @@ def test_other_limits_of_the_platform_are_in_a_separate_quota():
     assert found[2]["spec"]["hard"] == {"requests.cpu": "4", "count/jobs.batch": "10"}
 
 
-def test_there_is_no_network_policy_by_default():
-    assert names(limits(), "NetworkPolicy") == []
-
-
 def test_pods_can_connect_only_to_their_own_tenant_and_dns():
     spec = one(limits(networkPolicy="default-deny"), "NetworkPolicy", "dev-team-default-deny")["spec"]
 
@@ -218,47 +213,33 @@ def test_all_limits_have_the_tenants_label_and_name():
 @pytest.mark.parametrize(
     ("tenancy", "problem"),
     [
-        ({"limits": {"fluxObjects": 0}}, "tenancy.limits.fluxObjects: "),
-        (
-            {"limits": {"quota": {"pods": "many"}}},
-            "tenancy.limits.quota.pods: " + said("FT-CFG-006", "a Kubernetes quantity", "4, 500m or 8Gi").of("many"),
-        ),
-        (
-            {"limits": {"quota": {"count/receivers.notification.toolkit.fluxcd.io": "1"}}},
-            f'tenancy.limits.quota["{RECEIVERS}"]: '
-            + said(
-                "FT-CFG-006",
-                "a resource that can be limited here",
-                f"{OF_QUOTAS}; Flux's own kinds are limited by fluxObjects",
-            ).of("count/receivers.notification.toolkit.fluxcd.io"),
-        ),
-        (
-            {"limits": {"quota": {"request.cpu": "4"}}},
-            'tenancy.limits.quota["request.cpu"]: '
-            + said(
-                "FT-CFG-006",
-                "a resource that can be limited here",
-                f"{OF_QUOTAS}; Flux's own kinds are limited by fluxObjects",
-            ).of("request.cpu"),
-        ),
+        ({"limits": {"fluxObjects": 0}}, "limits.fluxObjects FT-CFG-609"),
+        ({"limits": {"quota": {"pods": "many"}}}, "limits.quota.pods FT-CFG-006"),
+        ({"limits": {"quota": {RECEIVERS: "1"}}}, f'limits.quota["{RECEIVERS}"] FT-CFG-006'),
+        ({"limits": {"quota": {"request.cpu": "4"}}}, 'limits.quota["request.cpu"] FT-CFG-006'),
         (
             {"limits": {"containers": {"limits": {"limits.cpu": "4"}}}},
-            'tenancy.limits.containers.limits["limits.cpu"]: '
-            + said(
-                "FT-CFG-006",
-                "a resource that can be limited here",
-                "cpu, memory or nvidia.com/gpu; Flux's own kinds are limited by fluxObjects",
-            ).of("limits.cpu"),
+            'limits.containers.limits["limits.cpu"] FT-CFG-006',
         ),
-        (
-            {"networkPolicy": "deny"},
-            "tenancy.networkPolicy: " + said("FT-CFG-606", "'deny'", "'none' or 'default-deny'", ""),
-        ),
+        ({"networkPolicy": "deny"}, "networkPolicy FT-CFG-606"),
     ],
 )
 def test_invalid_limits_are_refused(tmp_path, tenancy, problem):
-    [found] = problems(tmp_path, tenancy=tenancy)
-    assert found.startswith(f"Pulumi.staging.yaml: {problem}")
+    assert refusals(tmp_path, tenancy=tenancy) == [f"tenancy.{problem}"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "said_of", "valid"),
+    [
+        ({"quota": {"request.cpu": "4"}}, "request.cpu", "requests.cpu, pods or count/jobs.batch"),
+        ({"containers": {"limits": {"limits.cpu": "4"}}}, "limits.cpu", "cpu, memory or nvidia.com/gpu"),
+    ],
+)
+def test_a_resource_that_cannot_be_limited_is_refused_with_some_that_can(tmp_path, limits, said_of, valid):
+    [problem] = problems(tmp_path, tenancy={"limits": limits})
+
+    remedy = f"{valid}; Flux's own kinds are limited by fluxObjects"
+    assert problem.endswith(said("FT-CFG-006", "a resource that can be limited here", remedy).of(said_of))
 
 
 # Source: standardQuotaResources in pkg/apis/core/helper/helpers.go of Kubernetes
@@ -275,13 +256,6 @@ def test_invalid_limits_are_refused(tmp_path, tenancy, problem):
 )
 def test_every_resource_that_a_quota_of_kubernetes_can_limit_is_accepted(tmp_path, name):
     assert load(tmp_path, tenancy={"limits": {"quota": {name: "1"}}}).tenancy.limits.quota == {name: "1"}
-
-
-def test_limits_of_a_stack_apply_to_all_its_tenants(tmp_path):
-    stack = load(
-        tmp_path, tenancy={"limits": {"fluxObjects": 5, "quota": {"pods": "20"}}, "networkPolicy": "default-deny"}
-    )
-    assert (stack.tenancy.limits.flux_objects, stack.tenancy.limits.quota) == (5, {"pods": "20"})
 
 
 @pytest.mark.parametrize(

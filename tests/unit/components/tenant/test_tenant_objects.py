@@ -6,8 +6,6 @@ from sample_stack import tenant_config
 
 from flux_tenancy.components.plan import Stage, of_stage
 from flux_tenancy.components.tenant.config import TenancyConfig
-from flux_tenancy.components.tenant.scope import source_meta
-from flux_tenancy.components.vocabulary.names import ObjectMeta
 from tests.support.goldens import assert_golden
 
 
@@ -33,26 +31,6 @@ def test_a_wider_role_is_bound_only_inside_the_tenants_namespaces(role):
 
     assert binding["kind"] == "RoleBinding"
     assert binding["roleRef"]["name"] == role
-
-
-def test_only_a_suspended_sync_sets_suspend():
-    suspended = tenant_objects("dev-team", tenant_config(sync={"suspend": True}), TenancyConfig()).syncs[0]
-    running = tenant_objects("dev-team", tenant_config(), TenancyConfig()).syncs[0]
-
-    assert suspended["spec"]["suspend"] is True
-    assert "suspend" not in running["spec"]
-
-
-def test_without_a_target_namespace_objects_keep_their_own():
-    assert "targetNamespace" not in tenant_objects("dev-team", tenant_config(), TenancyConfig()).syncs[0]["spec"]
-
-
-def test_the_source_is_in_the_tenants_home_namespace_with_its_name_and_label():
-    config = tenant_config(namespaces=[{"name": "apps"}, {"name": "apps-jobs"}])
-
-    assert source_meta("dev-team", config) == ObjectMeta(
-        name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"}
-    )
 
 
 def test_a_further_sync_is_applied_as_the_tenants_own_one_is():

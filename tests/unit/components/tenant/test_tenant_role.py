@@ -76,55 +76,34 @@ def test_what_the_stack_opens_is_added_and_nothing_else(opened):
     assert not {each.verb for each in rules} & {"bind", "escalate", "impersonate"}
 
 
-@pytest.mark.parametrize("verb", CHANGE)
+RESTRICTING = {
+    # Its limits; objects that only controllers write, or that redirect another tenant's traffic; ways around Pod
+    # Security and around its own identity; resources of the cluster.
+    CORE: "resourcequotas limitranges pods/status services/status resourcequotas/status endpoints "
+    "pods/ephemeralcontainers serviceaccounts/token namespaces namespaces/finalize nodes persistentvolumes",
+    "networking.k8s.io": "networkpolicies",
+    # Rights that give it, or others, more rights.
+    "rbac.authorization.k8s.io": "roles rolebindings clusterroles clusterrolebindings",
+    "apps": "deployments/status",
+    "source.toolkit.fluxcd.io": "gitrepositories/status ocirepositories/status helmcharts/status externalartifacts "
+    "externalartifacts/status",
+    "kustomize.toolkit.fluxcd.io": "kustomizations/status kustomizations/finalizers",
+    "helm.toolkit.fluxcd.io": "helmreleases/status",
+    "discovery.k8s.io": "endpointslices",
+    "apiextensions.k8s.io": "customresourcedefinitions",
+    "scheduling.k8s.io": "priorityclasses",
+    # Admission policies and webhooks.
+    "admissionregistration.k8s.io": "validatingwebhookconfigurations",
+    "kyverno.io": "policies policyexceptions",
+    "policies.kyverno.io": "policyexceptions namespacedvalidatingpolicies",
+}
+
+
 @pytest.mark.parametrize(
-    ("group", "resource"),
-    [
-        # Its limits.
-        (CORE, "resourcequotas"),
-        (CORE, "limitranges"),
-        ("networking.k8s.io", "networkpolicies"),
-        # Rights that give it, or others, more rights.
-        ("rbac.authorization.k8s.io", "roles"),
-        ("rbac.authorization.k8s.io", "rolebindings"),
-        ("rbac.authorization.k8s.io", "clusterroles"),
-        ("rbac.authorization.k8s.io", "clusterrolebindings"),
-        # Objects that only controllers write.
-        (CORE, "pods/status"),
-        (CORE, "services/status"),
-        (CORE, "resourcequotas/status"),
-        ("apps", "deployments/status"),
-        ("source.toolkit.fluxcd.io", "gitrepositories/status"),
-        ("source.toolkit.fluxcd.io", "ocirepositories/status"),
-        ("source.toolkit.fluxcd.io", "helmcharts/status"),
-        ("source.toolkit.fluxcd.io", "externalartifacts"),
-        ("source.toolkit.fluxcd.io", "externalartifacts/status"),
-        ("kustomize.toolkit.fluxcd.io", "kustomizations/status"),
-        ("helm.toolkit.fluxcd.io", "helmreleases/status"),
-        ("kustomize.toolkit.fluxcd.io", "kustomizations/finalizers"),
-        # Objects that redirect another tenant's traffic.
-        (CORE, "endpoints"),
-        ("discovery.k8s.io", "endpointslices"),
-        # Ways around Pod Security and around its own identity.
-        (CORE, "pods/ephemeralcontainers"),
-        (CORE, "serviceaccounts/token"),
-        # Cluster-scoped resources.
-        (CORE, "namespaces"),
-        (CORE, "namespaces/finalize"),
-        (CORE, "nodes"),
-        (CORE, "persistentvolumes"),
-        ("apiextensions.k8s.io", "customresourcedefinitions"),
-        ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
-        ("scheduling.k8s.io", "priorityclasses"),
-        # Admission policies and webhooks.
-        ("kyverno.io", "policies"),
-        ("kyverno.io", "policyexceptions"),
-        ("policies.kyverno.io", "policyexceptions"),
-        ("policies.kyverno.io", "namespacedvalidatingpolicies"),
-    ],
+    ("group", "resource"), [(group, resource) for group, names in RESTRICTING.items() for resource in names.split()]
 )
-def test_a_tenant_cannot_change_what_restricts_it(verb, group, resource):
-    assert not allows(verb, group, resource)
+def test_a_tenant_cannot_change_what_restricts_it(group, resource):
+    assert [verb for verb in CHANGE if allows(verb, group, resource)] == []
 
 
 @pytest.mark.parametrize("verb", ["impersonate", "bind", "escalate", "approve", "sign", "use"])
