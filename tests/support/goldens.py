@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,11 @@ def assert_golden(name: str, found: Any) -> None:
         assert found == list(yaml.safe_load_all(text))
     else:
         assert found == yaml.safe_load(text)
+
+
+def differing(found: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """What differs from the usual, for a golden file of several configurations; None is what only the usual has."""
+    return {key: found.get(key) for key in {**usual, **found} if found.get(key) != usual.get(key)}
 
 
 def _comment(path: Path) -> str:

@@ -7,7 +7,7 @@ import pytest
 from kubernetes.client import ApiClient
 from recorded_program import run
 from sample_capsule import CAPSULE, bundled_chart, capsule_config, chart_archive, definition
-from sample_stack import load, problems
+from sample_stack import load, refusals
 
 from flux_tenancy.components.cluster.client import Identity
 from flux_tenancy.components.cluster.hooks import NotReady
@@ -20,18 +20,12 @@ from flux_tenancy.components.installs.capsule import (
     CapsuleInstallArgs,
     CapsuleRelease,
     administrator_problems,
-    helm_values,
     read_capsule,
     wait_until_admitted,
 )
 from flux_tenancy.components.installs.product import Chart
-from tests.support.messages import said
 
 MODE: dict[str, Any] = {"tenancy": {"mode": "capsule"}}
-
-
-def test_no_section_is_no_capsule(tmp_path):
-    assert load(tmp_path).capsule is None
 
 
 def test_a_capsule_without_more_has_a_second_replica(tmp_path):
@@ -42,38 +36,29 @@ def test_a_capsule_without_more_has_a_second_replica(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("keys", "key", "said"),
+    ("keys", "key", "code"),
     [
-        ({"version": "0.13.2"}, "capsule.version", said("FT-CFG-452", "Capsule", "0.14.x")),
-        ({"version": "0.14"}, "capsule.version", said("FT-CFG-006", "a Capsule release", "0.14.0")),
-        (
-            {"chart": {"url": "https://a.example/c.tgz", "bundle": "c.tgz"}},
-            "capsule.chart",
-            said("FT-CFG-273", "url and bundle"),
-        ),
-        ({"replicas": 0}, "capsule.replicas", said("FT-CFG-609", "at least 1", "0")),
-        ({"administrators": []}, "capsule.administrators", ""),
-        ({"administrators": [{"kind": "Group", "name": "system:masters"}]}, "capsule.administrators[0]", "system:"),
-        ({"administrators": [{"kind": "ServiceAccount", "name": "ci"}]}, "capsule.administrators[0]", "namespace"),
-        ({"values": {}}, "capsule.values", ""),
+        ({"version": "0.13.2"}, "version", "FT-CFG-452"),
+        ({"version": "0.14"}, "version", "FT-CFG-006"),
+        ({"chart": {"url": "https://a.example/c.tgz", "bundle": "c.tgz"}}, "chart", "FT-CFG-273"),
+        ({"replicas": 0}, "replicas", "FT-CFG-609"),
+        ({"administrators": []}, "administrators", "FT-CFG-010"),
+        ({"administrators": [{"kind": "Group", "name": "system:masters"}]}, "administrators[0]", "FT-CFG-184"),
+        ({"administrators": [{"kind": "ServiceAccount", "name": "ci"}]}, "administrators[0].namespace", "FT-CFG-605"),
+        ({"values": {}}, "values", "FT-CFG-602"),
     ],
 )
-def test_what_cannot_be_installed_of_capsule_is_refused_where_it_stands(tmp_path, keys, key, said):
-    [problem] = problems(tmp_path, capsule=CAPSULE | keys, **MODE)
-
-    assert problem.startswith(f"Pulumi.staging.yaml: {key}")
-    assert said in problem
+def test_what_cannot_be_installed_of_capsule_is_refused_where_it_stands(tmp_path, keys, key, code):
+    assert refusals(tmp_path, capsule=CAPSULE | keys, **MODE) == [f"capsule.{key} {code}"]
 
 
-def test_capsule_and_its_mode_go_together(tmp_path_factory):
-    without = problems(tmp_path_factory.mktemp("stack"), **MODE)
-    unused = problems(tmp_path_factory.mktemp("stack"), capsule=CAPSULE)
-
-    assert without == [
-        f"Pulumi.staging.yaml: tenancy.mode: {said('FT-CFG-670', 'capsule', 'capsule', 'mode to namespaces')}"
-    ]
-    useless = said("FT-CFG-820", "tenancy.mode is not capsule", "set tenancy.mode to capsule, or remove it")
-    assert unused == [f"Pulumi.staging.yaml: capsule: {useless}"]
+@pytest.mark.parametrize(
+    ("sections", "refused"),
+    [(MODE, "tenancy.mode FT-CFG-670"), ({"capsule": CAPSULE}, "capsule FT-CFG-820")],
+    ids=["mode alone", "capsule alone"],
+)
+def test_capsule_and_its_mode_go_together(tmp_path, sections, refused):
+    assert refusals(tmp_path, **sections) == [refused]
 
 
 @pytest.fixture(autouse=True)
@@ -123,43 +108,6 @@ ADMINISTRATORS = [
     {"kind": "Group", "name": "platform"},
     {"kind": "ServiceAccount", "name": "deployer", "namespace": "ci"},
 ]
-
-
-def test_no_job_with_an_image_of_its_own_and_no_other_controller_is_needed():
-    values = helm_values(capsule_config())
-
-    assert values["crds"] == {"install": False}
-    assert not any(job["enabled"] for job in values["global"]["jobs"].values())
-    assert (values["tls"]["enableController"], values["certManager"]["generateCertificates"]) == (True, False)
-
-
-def test_replications_without_an_account_have_one_without_rights():
-    options = helm_values(capsule_config())["manager"]["options"]
-
-    assert options["impersonation"] == {
-        "tenantDefaultServiceAccount": "default",
-        "globalDefaultServiceAccount": "default",
-        "globalDefaultServiceAccountNamespace": "capsule-system",
-    }
-    assert options["allowServiceAccountPromotion"] is False
-
-
-def test_administrators_are_those_of_the_configuration_and_nobody_else_is_a_user():
-    options = helm_values(capsule_config(administrators=ADMINISTRATORS))["manager"]["options"]
-
-    assert options["administrators"] == [
-        {"kind": "User", "name": "ada@example.com"},
-        {"kind": "Group", "name": "platform"},
-        {"kind": "ServiceAccount", "name": "system:serviceaccount:ci:deployer"},
-    ]
-    # Not empty: the chart's default is a group that an identity provider may have.
-    assert options["users"] == [{"kind": "User", "name": "system:nobody"}]
-
-
-def test_a_single_replica_has_no_disruption_budget_that_would_block_drains():
-    assert "extraManifests" not in helm_values(capsule_config(replicas=1))
-    [budget] = helm_values(capsule_config(replicas=2))["extraManifests"]
-    assert (budget["kind"], budget["spec"]["minAvailable"]) == ("PodDisruptionBudget", 1)
 
 
 @pytest.mark.parametrize(

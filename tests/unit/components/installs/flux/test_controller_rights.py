@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sample_release import arguments, names, one, release
 from sample_stack import FLUX, flux_config, load, problems
@@ -13,7 +15,9 @@ from flux_tenancy.components.installs.flux.controller_rights import (
 )
 from flux_tenancy.components.installs.flux.profile import configured, in_phases
 from flux_tenancy.components.tenant.identity import impersonations
+from flux_tenancy.components.vocabulary.manifests import name_of
 from flux_tenancy.components.vocabulary.names import Controller, ObjectMeta
+from tests.support.goldens import assert_golden, differing
 
 EVERYTHING = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -77,6 +81,62 @@ def rules(manifests, kind, name):
     ]
 
 
+def listed(manifests):
+    """What each role allows and who has it, one line each."""
+    found: dict[str, list[str]] = {}
+    for each in manifests:
+        if each["kind"] in ("Role", "ClusterRole"):
+            found.setdefault(f"{each['kind']} {name_of(each)}", []).extend(map(in_one_line, each["rules"]))
+        elif each["kind"] in ("RoleBinding", "ClusterRoleBinding"):
+            role = f"{each['roleRef']['kind']} {each['roleRef']['name']}"
+            subjects = [f"{subject['namespace']}/{subject['name']}" for subject in each["subjects"]]
+            found[f"{each['kind']} {name_of(each)}"] = [role, *subjects]
+    return found
+
+
+def in_one_line(rule):
+    named = f" of {' '.join(rule['resourceNames'])}" if "resourceNames" in rule else ""
+    what = [*rule.get("resources", ()), *rule.get("nonResourceURLs", ())]
+    return f"{' '.join(rule['verbs'])}: {'/'.join(rule.get('apiGroups', ()))} {' '.join(what)}{named}"
+
+
+VAULTS = [{"address": "https://vault.example.com", "loginPath": "auth/kubernetes/login"}]
+IDENTITY = {"workloadIdentity": True}
+# Later releases create tokens only for accounts that are named.
+ANY_TOKEN = IDENTITY | {"version": "2.9.6"}
+DECRYPTING = SYNC | {"decryption": {"workloadIdentity": {"provider": "gcp"}}}
+PLACE = ObjectMeta("dev-team", "apps", {"toolkit.fluxcd.io/tenant": "dev-team"})
+
+
+@pytest.mark.golden
+def test_controllers_have_exactly_these_rights():
+    usual = listed(installed(components=EVERY))
+    every = flux_config(components=EVERY)
+    of_stacks: dict[str, dict[str, Any]] = {
+        "the platform's sync": {"sync": SYNC},
+        "its webhook": {"sync": {"source": SYNC["source"] | {"webhook": {}}}},
+        "vaults and workload identity": {"sync": SYNC, "vaults": VAULTS} | IDENTITY,
+        "workload identity with Flux 2.9": ANY_TOKEN,
+        "an account of another namespace": {"impersonate": [{"namespace": "infra", "serviceAccounts": ["applier"]}]},
+        "accounts of Flux's namespace": {
+            "impersonate": [{"namespace": SYSTEM, "serviceAccounts": ["helm-controller", "apps"]}]
+        },
+        "lanes": {"lanes": {"tenants": {}, "batch": {}}, "sync": SYNC},
+    }
+    of_namespaces = {
+        "a tenant's namespace": impersonation_objects(PLACE, ["dev-team"], every, receivers=True),
+        "a tenant's namespace with Flux 2.9": impersonation_objects(PLACE, ["dev-team"], flux_config(**ANY_TOKEN)),
+        "a namespace onboarded by label": [shared_impersonation(flux_config())],
+    }
+    releases: dict[str, Any] = {"version": "2.10.1", "controllerRights": "release", "sync": DECRYPTING} | IDENTITY
+    as_released = differing(listed(installed(**releases)), listed([*release(), EVERYTHING]))
+    found: dict[str, Any] = {"every controller": usual, "the release's rights and a decrypting sync": as_released}
+    found |= {name: differing(listed(installed(components=EVERY, **flux)), usual) for name, flux in of_stacks.items()}
+    found |= {name: listed(each) for name, each in of_namespaces.items()}
+    assert_golden("controller-rights.yaml", found)
+    assert all(each["metadata"]["labels"] == PLACE.labels for each in of_namespaces["a tenant's namespace"])
+
+
 def test_every_controller_runs_as_a_dedicated_account():
     manifests = installed(components=EVERY)
     found = accounts(manifests)
@@ -90,33 +150,6 @@ def test_every_controller_runs_as_a_dedicated_account():
 def test_no_account_is_cluster_admin_if_nothing_is_applied_as_one():
     assert powerful() == []
     assert "cluster-reconciler" not in names(installed(), "ClusterRoleBinding")
-
-
-def test_the_account_that_applies_the_platforms_repository_stays_cluster_admin():
-    assert powerful(sync=SYNC) == ["kustomize-controller"]
-
-
-def test_accounts_listed_in_impersonate_stay_cluster_admin():
-    named = [{"namespace": SYSTEM, "serviceAccounts": ["helm-controller", "apps"]}]
-
-    assert powerful(impersonate=named) == ["helm-controller"]
-    found = rules(installed(impersonate=named), "Role", "flux-impersonation")
-    assert ("impersonate", "serviceaccounts", ("helm-controller", "apps", "default")) in found
-
-
-def test_the_releases_broad_role_is_bound_to_no_controller():
-    manifests = installed(components=EVERY)
-    bound = {subject["name"] for subject in one(manifests, "ClusterRoleBinding", "controllers")["subjects"]}
-
-    assert bound == {"of-another-kind"}
-
-
-def test_a_binding_of_controllers_only_is_removed():
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "crd-controller"}
-
-    kept = configured([*release(), {**EVERYTHING, "roleRef": role}], flux_config())
-
-    assert "cluster-reconciler" not in names(kept, "ClusterRoleBinding")
 
 
 @pytest.mark.parametrize(
@@ -156,33 +189,6 @@ def test_no_cluster_wide_rule_allows_secrets_or_another_identity(controller):
 
     assert not {resource for _, resource, _ in found} & {"secrets", "configmaps", "serviceaccounts/token", "*"}
     assert not {verb for verb, _, _ in found} & {"impersonate", "bind", "escalate", "*"}
-
-
-def test_in_flux_system_only_the_accounts_of_the_platforms_sync_can_be_impersonated():
-    leases = {
-        ("create", "leases", ()),
-        *((verb, "leases", ("kustomize-controller-leader-election",)) for verb in ("get", "patch", "update")),
-    }
-    name = "kustomize-controller-impersonator"
-
-    assert set(rules(installed(), "Role", name)) == leases
-    assert set(rules(installed(sync=SYNC), "Role", name)) == leases | {
-        ("impersonate", "serviceaccounts", ("kustomize-controller", "default")),
-        ("get", "secrets", ()),
-        ("get", "configmaps", ()),
-    }
-    helm = rules(installed(sync=SYNC), "Role", "helm-controller-impersonator")
-    assert {resource for _, resource, _ in helm} == {"leases"}
-
-
-def test_the_allow_list_of_vaults_can_be_read_and_tokens_created_for_them():
-    vaults = [{"address": "https://vault.example.com", "loginPath": "auth/kubernetes/login"}]
-    found = rules(
-        installed(sync=SYNC, vaults=vaults, workloadIdentity=True), "Role", "kustomize-controller-impersonator"
-    )
-
-    assert ("get", "configmaps", ("sops-vault",)) in found
-    assert ("create", "serviceaccounts/token", ("flux-system-decryption",)) in found
 
 
 @pytest.mark.parametrize(
@@ -239,101 +245,11 @@ def test_the_new_rights_come_before_the_controllers():
     assert "source-controller-restricted" in names(access, "RoleBinding")
 
 
-@pytest.mark.parametrize(
-    ("flux", "bound"),
-    [
-        ({}, set()),
-        ({"impersonate": [{"namespace": "infra", "serviceAccounts": ["applier"]}]}, set()),
-        ({"impersonate": [{"namespace": SYSTEM, "serviceAccounts": ["applier"]}]}, {"flux-secrets"}),
-        ({"sync": SYNC}, {"flux-secrets"}),
-        ({"sync": {"source": SYNC["source"] | {"webhook": {}}}}, {"flux-secrets", "flux-webhooks"}),
-    ],
-)
-def test_in_flux_system_a_controller_gets_only_what_an_object_of_the_stack_needs(flux, bound):
-    manifests = installed(components=EVERY, workloadIdentity=True, **flux)
-
-    found = {name for name in names(manifests, "RoleBinding") if name.startswith("flux-")}
-    assert found - {"flux-impersonation"} == bound
-    if "flux-webhooks" in bound:
-        assert rules(manifests, "Role", "flux-webhooks") == [("patch", "gitrepositories", (SYSTEM,))]
-        [subject] = one(manifests, "RoleBinding", "flux-webhooks")["subjects"]
-        assert subject["name"] == "notification-controller-restricted"
-
-
 @pytest.mark.parametrize("controller", [each for each in SERVING if not each.startswith("image")])
 def test_the_gate_for_uncached_secrets_is_on_where_a_controller_knows_it(controller):
     given = arguments(installed())[controller] or ()
 
     assert any("DisableConfigWatchers=true" in each for each in given) is (controller == "notification-controller")
-
-
-def test_in_a_tenants_namespace_only_its_account_and_the_default_account_can_be_impersonated():
-    place = ObjectMeta("dev-team", "apps", {"toolkit.fluxcd.io/tenant": "dev-team"})
-
-    role, binding, *_ = impersonation_objects(place, ["dev-team"], flux_config())
-
-    assert role["rules"] == [
-        {
-            "apiGroups": [""],
-            "resources": ["serviceaccounts"],
-            "verbs": ["impersonate"],
-            "resourceNames": ["dev-team", "default"],
-        },
-        {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["get"]},
-    ]
-    assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "flux-impersonation"}
-    assert role["metadata"]["labels"] == place.labels
-
-
-def test_in_a_tenants_namespace_the_other_controllers_get_secrets_and_patch_what_its_receivers_may_name():
-    place = ObjectMeta("dev-team", "apps", {"toolkit.fluxcd.io/tenant": "dev-team"})
-    manifests = installed(components=EVERY)
-
-    config = flux_config(components=EVERY)
-    _, _, secrets, receivers = impersonation_objects(place, ["dev-team"], config, receivers=True)
-
-    assert [each["metadata"]["name"] for each in (secrets, receivers)] == ["flux-secrets", "flux-receivers"]
-    assert [subject["name"] for subject in secrets["subjects"]] == [f"{name}-restricted" for name in SERVING]
-    assert [subject["name"] for subject in receivers["subjects"]] == ["notification-controller-restricted"]
-    assert rules(manifests, "ClusterRole", secrets["roleRef"]["name"]) == [("get", "secrets", ())]
-    assert set(rules(manifests, "ClusterRole", receivers["roleRef"]["name"])) == {
-        ("patch", kind, ()) for kind in NAMED_BY_RECEIVERS
-    }
-
-
-def test_tokens_for_a_cloud_are_created_only_with_workload_identity_and_not_in_flux_system():
-    """Where `kustomize-controller` may be cluster-admin."""
-    # Later releases create them only for accounts that are named.
-    identity = {"version": "2.9.6", "workloadIdentity": True}
-    config, manifests = flux_config(**identity), installed(**identity)
-    place = ObjectMeta("dev-team", "apps", {})
-
-    assert rules(manifests, "ClusterRole", "flux-tenancy-tokens") == [("create", "serviceaccounts/token", ())]
-    assert rules(manifests, "ClusterRole", "flux-tenancy-secrets") == [("get", "secrets", ())]
-    assert "flux-tokens" in names(impersonation_objects(place, ["dev-team"], config), "RoleBinding")
-    assert "flux-tokens" not in names(manifests, "RoleBinding")
-    assert "flux-tokens" not in names(impersonation_objects(place, ["dev-team"], flux_config()), "RoleBinding")
-
-
-def test_without_notification_controller_nobody_may_patch_what_receivers_name():
-    without = ["source-controller", "kustomize-controller"]
-    manifests = installed(components=without)
-
-    assert "flux-tenancy-receivers" not in names(manifests, "ClusterRole")
-    bindings = impersonation_objects(
-        ObjectMeta("dev-team", "apps", {}), ["dev-team"], flux_config(components=without), receivers=True
-    )
-    assert "flux-receivers" not in names(bindings, "RoleBinding")
-    readers = [each["name"] for each in one(bindings, "RoleBinding", "flux-secrets")["subjects"]]
-    assert readers == ["source-controller-restricted"]
-
-
-def test_in_a_namespace_onboarded_by_label_any_account_can_be_impersonated():
-    assert rules([shared_impersonation(flux_config())], "ClusterRole", "flux-tenancy-impersonation") == [
-        ("impersonate", "serviceaccounts", ()),
-        ("get", "configmaps", ()),
-        ("get", "secrets", ()),
-    ]
 
 
 def test_every_namespace_of_a_tenant_and_of_the_platform_has_its_own_role(tmp_path):
@@ -405,12 +321,3 @@ def test_accounts_of_the_platform_can_be_impersonated_elsewhere(namespace):
     named = [{"namespace": namespace, "serviceAccounts": ["applier"]}]
 
     assert [each.namespace for each in flux_config(impersonate=named).impersonate] == [namespace]
-
-
-def test_the_platforms_decryption_keeps_its_token_with_the_rights_of_flux_2_10():
-    identity = {"decryption": {"workloadIdentity": {"provider": "gcp"}}}
-    section = {"version": "2.10.1", "controllerRights": "release", "sync": SYNC | identity}
-    manifests = configured(release(), flux_config(workloadIdentity=True, **section))
-
-    assert rules(manifests, "Role", "flux-tokens") == [("create", "serviceaccounts/token", ("flux-system-decryption",))]
-    assert "flux-tokens" not in names(configured(release(), flux_config(**section)), "Role")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sample_capsule import CAPSULE
 from sample_release import names, one, release
-from sample_stack import FLUX, KYVERNO, flux_config, load, problems, tenant_config
+from sample_stack import FLUX, KYVERNO, flux_config, load, refusals, tenant_config
 
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.flux.profile import StackFacts, configured, in_phases
@@ -67,8 +68,8 @@ def subjects(manifest):
     return [each["name"] for each in manifest["subjects"]]
 
 
-def test_a_stack_without_lanes_has_no_trace_of_them():
-    assert "sharding" not in str(installed())
+def test_a_stack_without_lanes_has_no_trace_of_them(tmp_path):
+    assert "sharding" not in f"{installed()}{planned(tmp_path, {}, **RELEASES)}"
     assert installed(lanes={}) == installed()
 
 
@@ -180,36 +181,9 @@ def test_what_a_controller_may_connect_to_holds_in_all_lanes():
     assert others == [{"key": "app", "operator": "NotIn", "values": pods}]
 
 
-def test_only_the_platforms_controller_may_act_as_the_account_of_its_sync():
-    found = laned(sync=SYNC)
-
-    platform = one(found, "Role", "kustomize-controller-impersonator")["rules"]
-    assert any("impersonate" in rule["verbs"] for rule in platform)
-    for lane in LANES:
-        for controller in LANED:
-            role = next(
-                each
-                for each in found
-                if each["kind"] == "Role"
-                and each["metadata"].get("labels", {}).get(LANE_LABEL) == lane
-                and each["metadata"]["labels"]["app.kubernetes.io/component"] == controller
-            )
-            assert [rule["verbs"] for rule in role["rules"]] == [["create"], ["get", "patch", "update"]]
-            assert role["rules"][1]["resourceNames"] == [lease_of(controller, lane)]
-    in_system = [each for each in found if each["kind"] == "RoleBinding" and each["metadata"]["name"] == "flux-secrets"]
-    assert subjects(in_system[0])[0] == "source-controller-restricted"
-    assert "source-controller-restricted-batch" not in str(in_system)
-
-
 def test_leases_are_named_as_flux_names_them():
     # Of `GenerateID("source-controller-leader-election", "sharding.fluxcd.io/key=tenants")`.
     assert lease_of(Controller.SOURCE, "tenants") == "source-controller-leader-election-a6a55f28"
-
-
-def test_the_accounts_of_all_lanes_share_the_rights_to_reconcile_their_kinds():
-    binding = one(laned(), "ClusterRoleBinding", "flux-tenancy-helm-controller")
-
-    assert subjects(binding) == [f"helm-controller-impersonator{lane}" for lane in ("", "-tenants", "-batch")]
 
 
 def test_in_a_namespace_only_the_lane_of_its_tenant_has_rights():
@@ -245,58 +219,52 @@ def test_a_lane_writes_only_flux_objects_of_its_lane():
     assert spec in [each.get("spec") for each in phases.access]
 
 
+OF_BATCH = {"tenants": {"dev-team": {"lane": "batch"}}}
+WITH_KYVERNO = {"kyverno": KYVERNO, "policies": {"engine": "kyverno"}}
+
+
 @pytest.mark.parametrize(
-    ("flux", "message"),
+    ("flux", "sections", "path", "code"),
     [
-        ({"lanes": {"batch": {}}}, "flux.lanes: lacks the lane tenants of tenants that name none; add it"),
-        ({"lanes": {"tenants": {}, "platform": {}}}, "'platform' is not the name of a lane"),
-        ({"lanes": {"tenants": {}, "a" * 21: {}}}, "with at most 20 characters, and not platform"),
-        ({"lanes": LANES, "controllerRights": "release"}, "flux.lanes: needs controllers with narrow rights"),
-        ({"lanes": LANES, "profile": "single-tenant"}, "flux.lanes: needs controllers with narrow rights"),
+        ({"lanes": {"batch": {}}}, {}, "flux.lanes", "FT-CFG-861"),
+        ({"lanes": {"tenants": {}, "platform": {}}}, {}, "flux.lanes.platform", "FT-CFG-006"),
+        ({"lanes": {"tenants": {}, "a" * 21: {}}}, {}, f"flux.lanes.{'a' * 21}", "FT-CFG-006"),
+        ({"lanes": LANES, "controllerRights": "release"}, {}, "flux.lanes", "FT-CFG-862"),
+        ({"lanes": LANES, "profile": "single-tenant"}, {}, "flux.lanes", "FT-CFG-862"),
         (
             {"lanes": {"tenants": {"resources": {"notification-controller": {}}}}},
-            "flux.lanes.tenants.resources: lists notification-controller, which a lane does not have",
+            {},
+            "flux.lanes.tenants.resources",
+            "FT-CFG-863",
         ),
-        ({"setLanes": True}, "flux.setLanes: has no effect: there are no lanes; remove it, or set flux.lanes"),
+        ({"setLanes": True}, {}, "flux.setLanes", "FT-CFG-820"),
         (
             {"lanes": LANES, "extraArgs": {"helm-controller": ["--watch-label-selector=a=b"]}},
-            "flux.extraArgs: sets --watch-label-selector, which flux.lanes sets itself; remove it",
+            {},
+            "flux.extraArgs",
+            "FT-CFG-402",
         ),
+        # A lane that has tenants is not removed.
+        ({"lanes": {}}, OF_BATCH, "tenants.dev-team.lane", "FT-CFG-404"),
+        ({"lanes": {"tenants": {}}}, OF_BATCH, "tenants.dev-team.lane", "FT-CFG-404"),
+        # Only Kubernetes itself sets lanes.
+        ({"lanes": LANES, "setLanes": True}, {"policies": {"engine": "none"}}, "flux.setLanes", "FT-CFG-671"),
+        ({"lanes": LANES, "setLanes": True}, WITH_KYVERNO, "flux.setLanes", "FT-CFG-671"),
     ],
 )
-def test_lanes_that_would_serve_nobody_or_everybody_are_refused(tmp_path, flux, message):
-    assert any(message in each for each in problems(tmp_path, flux=FLUX | flux))
-
-
-@pytest.mark.parametrize(
-    ("lanes", "known"), [({}, "none"), ({"tenants": {}}, "tenants")], ids=["without lanes", "removed"]
-)
-def test_a_lane_that_has_tenants_cannot_be_removed(tmp_path, lanes, known):
-    found = problems(tmp_path, flux=FLUX | {"lanes": lanes}, tenants={"dev-team": {"lane": "batch"}})
-
-    assert found == [
-        f"Pulumi.staging.yaml: tenants.dev-team.lane: 'batch' is not a lane of this stack; choose one of these: {known}"
-    ]
+def test_lanes_that_would_serve_nobody_or_everybody_are_refused(tmp_path, flux, sections, path, code):
+    assert refusals(tmp_path, flux=FLUX | flux, **sections) == [f"{path} {code}"]
 
 
 def test_tenants_that_make_namespaces_have_no_lanes(tmp_path):
-    found = problems(tmp_path, flux=FLUX | {"lanes": LANES}, tenancy={"mode": "capsule"})
+    found = refusals(tmp_path, flux=FLUX | {"lanes": LANES}, tenancy={"mode": "capsule"}, capsule=CAPSULE)
 
-    assert any("flux.lanes: does not go together with tenancy.mode: capsule" in each for each in found)
+    assert found == ["flux.lanes FT-CFG-866"]
 
 
 def planned(tmp_path, lanes, **tenant):
     config = load(tmp_path, flux=FLUX | {"lanes": lanes}, tenants={"dev-team": tenant})
     return {each.key: each.manifest for each in stack_plan(config, "staging").tenants["dev-team"]}
-
-
-@pytest.mark.parametrize("engine", ["none", "kyverno"])
-def test_only_kubernetes_itself_sets_lanes(tmp_path, engine):
-    sections = {"policies": {"engine": engine}, "kyverno": KYVERNO}
-
-    found = problems(tmp_path, flux=FLUX | {"lanes": LANES, "setLanes": True}, **sections)
-
-    assert any("flux.setLanes: needs Kubernetes' own admission policies" in each for each in found)
 
 
 RELEASES = {
@@ -327,10 +295,6 @@ def test_a_tenant_that_names_no_lane_is_in_the_usual_one(tmp_path):
 
     assert found["Kustomization apps/dev-team"]["metadata"]["labels"][LANE_LABEL] == "tenants"
     assert "flux-tenancy/lane" not in found["Namespace apps"]["metadata"]["annotations"]
-
-
-def test_the_plan_of_a_stack_without_lanes_has_no_trace_of_them(tmp_path):
-    assert "sharding" not in str(planned(tmp_path, {}, **RELEASES))
 
 
 @pytest.mark.parametrize(("before", "after"), [({}, LANES), (LANES, {}), (LANES, {"tenants": {}, "other": {}})])
