@@ -63,8 +63,8 @@ AT = {
 }
 
 
-def adopted(program, existing=(), recorded=NOTHING, statuses=None, planned=(), preview=False):
-    """The resources that a program registers in a cluster with these objects, and the requests to the cluster."""
+def registered(program, existing=(), recorded=NOTHING, statuses=None, planned=(), preview=False):
+    """What a program registers in a cluster with these objects, and the requests to the cluster."""
     lists = {path: listed(*(AT[each][1] for each in existing if AT[each][0] == path)) for path, _ in AT.values()}
     answers = {path: json.dumps(answer).encode() for path, answer in (SERVER | lists).items()}
     asked: list[Any] = []
@@ -78,8 +78,13 @@ def adopted(program, existing=(), recorded=NOTHING, statuses=None, planned=(), p
             asked.append("registering")
             program()
 
-        registrations = run(with_adoption, preview=preview)
-    return {name: each.imported for name, each in registrations.items()}, asked
+        return run(with_adoption, preview=preview), asked
+
+
+def adopted(*args, **cluster):
+    """The ID by which each resource is imported, if it is, and the requests to the cluster."""
+    found, asked = registered(*args, **cluster)
+    return {name: each.imported for name, each in found.items()}, asked
 
 
 def manifests(*each):
@@ -90,17 +95,11 @@ def manifests(*each):
     return program
 
 
-def test_an_existing_object_is_imported_by_the_providers_id():
-    assert adopted(manifests(NAMESPACE, SOURCE), existing=AT)[0] == {
+@pytest.mark.parametrize(("existing", "source"), [(AT, "flux-system/flux-system"), (["Namespace flux-system"], "")])
+def test_an_existing_object_is_imported_by_the_providers_id_and_a_missing_one_created(existing, source):
+    assert adopted(manifests(NAMESPACE, SOURCE), existing=existing)[0] == {
         "Namespace flux-system": "flux-system",
-        "GitRepository flux-system/flux-system": "flux-system/flux-system",
-    }
-
-
-def test_a_missing_object_is_created():
-    assert adopted(manifests(NAMESPACE, SOURCE), existing=["Namespace flux-system"])[0] == {
-        "Namespace flux-system": "flux-system",
-        "GitRepository flux-system/flux-system": "",
+        "GitRepository flux-system/flux-system": source,
     }
 
 
@@ -115,9 +114,9 @@ def test_an_existing_object_that_an_import_would_replace_is_taken_over_instead(k
 def test_an_object_with_a_generated_name_is_created_without_a_request():
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"generateName": "flux-system-git-"}, "data": {}}
 
-    registered, asked = adopted(manifests(secret), existing=AT)
+    imported, asked = adopted(manifests(secret), existing=AT)
 
-    assert registered == {"Secret flux-system-git": ""}
+    assert imported == {"Secret flux-system-git": ""}
     assert not [path for path in asked if "secrets" in str(path)]
 
 
@@ -183,23 +182,12 @@ def test_an_update_has_to_list_them():
 
 
 def test_an_imported_object_keeps_its_options():
-    server_has = SERVER | {NAMESPACES: listed("flux-system")}
-    answers = {path: json.dumps(answer).encode() for path, answer in server_has.items()}
-
     def program():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
         first = pulumi.CustomResource("test:index:Thing", "first", {})
         register(NAMESPACE, pulumi.ResourceOptions(parent=parent, depends_on=[first], ignore_changes=["data"]))
 
-    with serving(answers, 404, statuses=dict.fromkeys(answers, 200)) as server:
-        configuration = client.Configuration()
-        configuration.host = server
-
-        async def with_adoption():
-            await adopt(client.ApiClient(configuration), NOTHING, [])
-            program()
-
-        found = run(with_adoption)["Namespace flux-system"]
+    found = registered(program, existing=AT)[0]["Namespace flux-system"]
 
     assert (found.imported, found.parent, found.after, found.ignored) == (
         "flux-system",

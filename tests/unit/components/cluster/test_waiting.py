@@ -1,51 +1,24 @@
 """Waiting asks until nothing is missing or the timeout is over."""
 
+import pytest
+
 from flux_tenancy.components.cluster.hooks import POLL_SECONDS, wait_for
 
 
-class Missing:
-    """Something that is in order after a number of rounds. Time passes with each wait."""
+@pytest.mark.parametrize(
+    ("answers", "timeout", "missing", "waits"),
+    [
+        ([None], 10.0, None, 0),
+        (["this", "that", None], 10.0, None, 2),
+        (["this", "that", "that", "that"], 3 * POLL_SECONDS, "that", 3),
+        (["this"], 0.0, "this", 0),
+        # An empty reason is still a reason.
+        ([""], 0.0, "", 0),
+    ],
+    ids=["nothing is missing", "not at first", "until the timeout", "without a timeout", "an empty reason"],
+)
+def test_it_asks_until_nothing_is_missing_or_the_timeout_is_over(answers, timeout, missing, waits):
+    left, waited = list(answers), list[float]()
 
-    def __init__(self, *reasons):
-        self.reasons = list(reasons)
-        self.asked = 0
-        self.waited = []
-
-    def __call__(self):
-        self.asked += 1
-        return self.reasons.pop(0) if len(self.reasons) > 1 else self.reasons[0]
-
-    def wait(self, timeout_seconds):
-        return wait_for(self, timeout_seconds, clock=lambda: sum(self.waited), sleep=self.waited.append)
-
-
-def test_if_nothing_is_missing_there_is_no_wait():
-    missing = Missing(None)
-
-    assert missing.wait(10.0) is None
-    assert (missing.asked, missing.waited) == (1, [])
-
-
-def test_it_asks_again_until_nothing_is_missing():
-    missing = Missing("this", "that", None)
-
-    assert missing.wait(10.0) is None
-    assert missing.waited == [POLL_SECONDS, POLL_SECONDS]
-
-
-def test_after_the_timeout_it_returns_what_is_still_missing():
-    missing = Missing("this", "that")
-
-    assert missing.wait(3 * POLL_SECONDS) == "that"
-    assert missing.waited == [POLL_SECONDS] * 3
-
-
-def test_without_a_timeout_it_asks_once():
-    missing = Missing("this", None)
-
-    assert missing.wait(0.0) == "this"
-    assert (missing.asked, missing.waited) == (1, [])
-
-
-def test_an_empty_reason_is_still_a_reason():
-    assert Missing("").wait(0.0) == ""
+    assert wait_for(lambda: left.pop(0), timeout, clock=lambda: sum(waited), sleep=waited.append) == missing
+    assert (left, waited) == ([], [POLL_SECONDS] * waits)

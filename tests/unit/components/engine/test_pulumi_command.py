@@ -1,11 +1,20 @@
-"""What the `pulumi` command that runs the program does."""
+"""What the `pulumi` command that runs the program does, and the configuration file that it names."""
 
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from flux_tenancy.components.engine.pulumi_command import (
+    ConfigFile,
     Process,
+    ancestors,
+    config_file,
     creates_nothing,
     excludes,
     ignores_protection,
@@ -15,107 +24,99 @@ from flux_tenancy.components.engine.pulumi_command import (
 
 WORK = Path("/work")
 HOST = Process(["/usr/bin/pulumi-language-python", "-root=/work", "127.0.0.1:1"], WORK)
-OUTER = Process(["pulumi", "destroy", "--save-plan", "outer.json"], WORK)
+SHELL = Process(["sh", "-c", "pulumi up --config-file shell.yaml"], WORK)
+OUTER = Process(["pulumi", "destroy", "--save-plan", "outer.json", "--config-file", "outer.yaml"], WORK)
 
 
-def command(*arguments):
-    """The ancestors of a program that such a command runs, below an unrelated command."""
-    return [HOST, Process(["/usr/bin/pulumi", *arguments], WORK), OUTER]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["destroy", "--yes", "--run-program"],
-        ["down"],
-        ["dn"],
-        ["refresh", "--run-program"],
-        ["-C", "/platform", "--non-interactive", "destroy"],
-        ["--cwd=/platform", "--color", "never", "-v", "9", "refresh"],
-    ],
-)
-def test_destroy_and_refresh_create_nothing(arguments):
-    assert creates_nothing(command(*arguments))
+def command(arguments: str) -> list[Process]:
+    """The ancestors of a program that such a command runs, below a shell and an unrelated command."""
+    return [HOST, Process(["/usr/bin/pulumi", *arguments.split()], WORK), SHELL, OUTER]
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "nothing"),
     [
-        ["up", "--refresh"],
-        ["preview", "--stack", "destroy"],
-        ["-C", "destroy", "up"],
-        ["up", "--target", "refresh"],
+        ("destroy --yes --run-program", True),
+        ("down", True),
+        ("dn", True),
+        ("refresh --run-program", True),
+        ("-C /platform --non-interactive destroy", True),
+        ("--cwd=/platform --color never -v 9 refresh", True),
+        ("up --refresh", False),
+        ("preview --stack destroy", False),
+        ("-C destroy up", False),
+        ("up --target refresh", False),
         # The argument after an unknown option may be its value.
-        ["--of-tomorrow", "up", "destroy"],
-        [],
+        ("--of-tomorrow up destroy", False),
+        ("", False),
     ],
 )
-def test_all_other_commands_may_create_something(arguments):
-    assert not creates_nothing(command(*arguments))
+def test_only_destroy_and_refresh_create_nothing(arguments, nothing):
+    assert creates_nothing(command(arguments)) is nothing
 
 
 @pytest.mark.parametrize(
-    ("arguments", "environ", "plans"),
+    ("asks", "arguments", "environ", "answer"),
     [
-        (["preview", "--save-plan", "plan.json"], {}, True),
-        (["preview", "--save-plan=plan.json"], {}, True),
-        (["up", "--strict"], {}, True),
-        (["preview"], {"PULUMI_OPTION_SAVE_PLAN": "plan.json"}, True),
-        (["up"], {"PULUMI_EXPERIMENTAL": "true"}, True),
-        (["up"], {"PULUMI_EXPERIMENTAL": "false"}, False),
-        (["preview"], {}, False),
-        (["up", "--plan", "plan.json"], {}, False),
-    ],
-)
-def test_a_preview_whose_plan_may_be_saved_is_recognized(arguments, environ, plans):
-    assert makes_plan(command(*arguments), environ) is plans
-
-
-@pytest.mark.parametrize(
-    ("arguments", "environ", "ignores"),
-    [
-        (["up", "--ignore-protect", "--yes"], {}, True),
-        (["preview", "--ignore-protect=true"], {}, True),
-        (["up"], {"PULUMI_OPTION_IGNORE_PROTECT": "true"}, True),
-        (["up", "--ignore-protect=false"], {}, False),
+        (makes_plan, "preview --save-plan plan.json", {}, True),
+        (makes_plan, "preview --save-plan=plan.json", {}, True),
+        (makes_plan, "up --strict", {}, True),
+        (makes_plan, "preview", {"PULUMI_OPTION_SAVE_PLAN": "plan.json"}, True),
+        (makes_plan, "up", {"PULUMI_EXPERIMENTAL": "true"}, True),
+        (makes_plan, "up", {"PULUMI_EXPERIMENTAL": "false"}, False),
+        (makes_plan, "preview", {}, False),
+        (makes_plan, "up --plan plan.json", {}, False),
+        (ignores_protection, "up --ignore-protect --yes", {}, True),
+        (ignores_protection, "preview --ignore-protect=true", {}, True),
+        (ignores_protection, "up", {"PULUMI_OPTION_IGNORE_PROTECT": "true"}, True),
+        (ignores_protection, "up --ignore-protect=false", {}, False),
         # An option on the command line takes precedence.
-        (["up", "--ignore-protect=false"], {"PULUMI_OPTION_IGNORE_PROTECT": "true"}, False),
-        (["up"], {"PULUMI_OPTION_IGNORE_PROTECT": "false"}, False),
-        (["up", "--yes"], {}, False),
+        (ignores_protection, "up --ignore-protect=false", {"PULUMI_OPTION_IGNORE_PROTECT": "true"}, False),
+        (ignores_protection, "up", {"PULUMI_OPTION_IGNORE_PROTECT": "false"}, False),
+        (ignores_protection, "up --yes", {}, False),
+        (refreshes, "up --yes --refresh", {}, True),
+        (refreshes, "preview -r", {}, True),
+        (refreshes, "up --refresh=false", {"PULUMI_OPTION_REFRESH": "true"}, False),
+        (refreshes, "up", {"PULUMI_OPTION_REFRESH": "true"}, True),
+        (refreshes, "refresh", {}, False),
     ],
 )
-def test_a_command_that_ignores_protection_is_recognized(arguments, environ, ignores):
-    assert ignores_protection(command(*arguments), environ) is ignores
-
-
-@pytest.mark.parametrize(
-    ("arguments", "environ", "refreshed"),
-    [
-        (["up", "--yes", "--refresh"], {}, True),
-        (["preview", "-r"], {}, True),
-        (["up", "--refresh=false"], {"PULUMI_OPTION_REFRESH": "true"}, False),
-        (["up"], {"PULUMI_OPTION_REFRESH": "true"}, True),
-        (["refresh"], {}, False),
-    ],
-)
-def test_a_command_that_refreshes_first_is_recognized(arguments, environ, refreshed):
-    assert refreshes(command(*arguments), environ) is refreshed
+def test_an_option_is_recognized_on_the_command_line_and_as_a_variable(asks, arguments, environ, answer):
+    assert asks(command(arguments), environ) is answer
 
 
 @pytest.mark.parametrize(
     ("arguments", "excluded"),
     [
-        (["up", "--exclude", "**github:**"], True),
-        (["up", "--yes", "--exclude=**github:**"], True),
-        (["up", "--exclude", "**Tenant::shop", "--exclude", "**github:**"], True),
-        (["up", "--exclude", "**github:index/**"], False),
-        (["up", "--target", "**github:**"], False),
-        (["up", "**github:**"], False),
-        (["up"], False),
+        ("up --exclude **github:**", True),
+        ("up --yes --exclude=**github:**", True),
+        ("up --exclude **Tenant::shop --exclude **github:**", True),
+        ("up --exclude **github:index/**", False),
+        ("up --target **github:**", False),
+        ("up **github:**", False),
+        ("up", False),
     ],
 )
 def test_a_command_that_excludes_a_pattern_is_recognized(arguments, excluded):
-    assert excludes("**github:**", command(*arguments)) is excluded
+    assert excludes("**github:**", command(arguments)) is excluded
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "given"),
+    [
+        ("up", {}, None),
+        ("up --config-file other.yaml", {}, WORK / "other.yaml"),
+        ("up --config-file=other.yaml --yes", {}, WORK / "other.yaml"),
+        ("up --config-file a.yaml --config-file=b.yaml", {}, WORK / "b.yaml"),
+        ("up --config-file /etc/stack.yaml", {}, Path("/etc/stack.yaml")),
+        ("up --yes -- --config-file other.yaml", {}, None),
+        ("up --config-file", {}, None),
+        ("up", {"PULUMI_OPTION_CONFIG_FILE": "variable.yaml"}, WORK / "variable.yaml"),
+        ("up --config-file other.yaml", {"PULUMI_OPTION_CONFIG_FILE": "variable.yaml"}, WORK / "other.yaml"),
+    ],
+)
+def test_the_configuration_file_is_read_from_the_nearest_command(arguments, environ, given):
+    assert config_file(command(arguments), environ) == ConfigFile(True, given)
 
 
 def test_without_a_command_everything_is_checked_and_a_plan_is_assumed():
@@ -124,3 +125,35 @@ def test_without_a_command_everything_is_checked_and_a_plan_is_assumed():
     assert not refreshes([HOST], {})
     assert not excludes("**github:**", [HOST])
     assert makes_plan([HOST], {})
+    assert config_file([HOST, SHELL, Process([], WORK)], {}) == ConfigFile(False)
+
+
+LOOK = "from flux_tenancy.components.engine.pulumi_command import config_file; print(config_file(environ={}))"
+
+
+def test_the_command_is_found_in_the_process_table(tmp_path):
+    """A stub of the command starts a shell, which starts the program."""
+    stand_in = "import subprocess, sys; subprocess.run(['sh', '-c', sys.argv[1] + '; true'])"
+    program = f'"{sys.executable}" -c "{LOOK}"'
+
+    done = subprocess.run(
+        ["pulumi", "-c", stand_in, program, "--config-file", "other.yaml"],
+        executable=sys.executable,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[4])},
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.stdout.strip() == str(ConfigFile(True, tmp_path / "other.yaml")), done.stderr
+
+
+@pytest.mark.parametrize("error", [psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess])
+def test_an_ancestor_that_cannot_be_read_or_has_ended_is_not_an_error(monkeypatch, error):
+    def fail(process: psutil.Process) -> list[str]:
+        raise error(process.pid)
+
+    monkeypatch.setattr(psutil.Process, "cmdline", fail)
+
+    assert list(ancestors()) == []
+    assert config_file(environ={}) == ConfigFile(False)

@@ -24,18 +24,12 @@ def read(resources):
     return found[0]
 
 
-def test_before_the_first_update_the_state_is_empty():
-    recorded = read({})
-
-    assert recorded.outputs(DEPLOY_KEY) == []
-    assert recorded.names(DEPLOY_KEY) == set()
-
-
-def test_the_stacks_own_state_is_read():
+def test_the_stacks_own_state_is_read_which_is_empty_before_the_first_update():
     asked = []
 
     async def program():
-        await read_state()
+        recorded = await read_state()
+        asked.append((recorded.outputs(DEPLOY_KEY), recorded.names(DEPLOY_KEY)))
 
     def answer(arguments):
         asked.append(arguments)
@@ -43,7 +37,7 @@ def test_the_stacks_own_state_is_read():
 
     run(program, calls={STATE: answer})
 
-    assert asked == [{"stackName": "organization/flux-tenancy/staging"}]
+    assert asked == [{"stackName": "organization/flux-tenancy/staging"}, ([], set())]
 
 
 def test_a_resource_is_found_by_its_own_type_below_any_parent():
@@ -51,17 +45,13 @@ def test_a_resource_is_found_by_its_own_type_below_any_parent():
         resource(f"flux-tenancy:index:Tenant${DEPLOY_KEY}", "dev-team-0123456789", key="ssh-ed25519 A")
         | resource(DEPLOY_KEY, "ops-team-0123456789", key="ssh-ed25519 B")
         | resource("flux-tenancy:index:Tenant", "dev-team", namespaces=["apps"])
+        | resource("kubernetes:core/v1:ServiceAccount", "apps/dev-team")
     )
 
     assert recorded.names(DEPLOY_KEY) == {"dev-team-0123456789", "ops-team-0123456789"}
     assert recorded.names("flux-tenancy:index:Tenant") == {"dev-team"}
-    assert sorted(outputs["key"] for outputs in recorded.outputs(DEPLOY_KEY)) == ["ssh-ed25519 A", "ssh-ed25519 B"]
-
-
-def test_the_name_of_a_namespaced_object_includes_its_namespace():
-    recorded = read(resource("kubernetes:core/v1:ServiceAccount", "apps/dev-team"))
-
     assert recorded.names("kubernetes:core/v1:ServiceAccount") == {"apps/dev-team"}
+    assert sorted(outputs["key"] for outputs in recorded.outputs(DEPLOY_KEY)) == ["ssh-ed25519 A", "ssh-ed25519 B"]
 
 
 @pytest.mark.parametrize("kind", ["kubernetes:core/v1", "kubernetes:core/v1:Secre", "Secret", "secret"])

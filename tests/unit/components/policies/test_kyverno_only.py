@@ -67,49 +67,25 @@ def test_kyverno_reads_no_pod_that_kubernetes_refuses_for_its_size(mode, conditi
     assert all("<= 30 && size(object.spec.?volumes.orValue([])) <= 61" in each for each in found[1:])
 
 
-def test_nothing_is_rendered_unless_configured():
-    assert made(engine="both") == []
-
-
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
+        ({"engine": "both"}, []),
         ({"fluxImages": True}, flux()),
         ({"images": IMAGES}, tenants()),
         ({"onboarding": True}, labels()),
         (ALL, flux() + tenants() + labels()),
+        (ALL | {"modes": {"flux-images": "audit"}}, flux(AUDIT) + tenants() + labels()),
+        (ALL | {"modes": {"tenant-images": "audit"}}, flux() + tenants(AUDIT) + labels()),
+        (ALL | {"mode": "audit"}, flux(AUDIT) + tenants(AUDIT, above=None) + labels()),
+        (ALL | {"modes": {"flux-images": "off"}}, tenants() + labels()),
+        (ALL | {"modes": {"tenant-images": "off"}}, flux() + labels()),
+        (ALL | {"modes": {"onboarding": "off"}}, flux() + tenants()),
     ],
 )
-def test_each_policy_has_a_setting(asked, expected):
+def test_each_policy_has_a_setting_and_a_mode(asked, expected):
     assert made(**asked) == expected
-
-
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        ("flux-images", flux(AUDIT) + tenants() + labels()),
-        ("tenant-images", flux() + tenants(AUDIT) + labels()),
-    ],
-)
-def test_each_policy_can_have_its_own_mode(policy, expected):
-    assert made(**ALL, modes={policy: "audit"}) == expected
-    assert expected != made(**ALL)
-
-
-def test_the_common_mode_applies_to_them():
-    assert made(**ALL, mode="audit") == flux(AUDIT) + tenants(AUDIT, above=None) + labels()
-
-
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        ("flux-images", tenants() + labels()),
-        ("tenant-images", flux() + labels()),
-        ("onboarding", flux() + tenants()),
-    ],
-)
-def test_a_policy_that_is_off_is_not_rendered(policy, expected):
-    assert made(**ALL, modes={policy: "off"}) == expected
+    assert flux(AUDIT) != flux() and tenants(AUDIT) != tenants()
 
 
 @pytest.mark.parametrize("without", [{"onboarding": False}, {"modes": {"onboarding": "off"}}])

@@ -15,41 +15,25 @@ NO_SERVICE = "failed calling webhook: connection refused"
 ENGINES = pytest.mark.parametrize("engine", [PolicyEngine.NATIVE, PolicyEngine.KYVERNO])
 
 
-class Cluster:
-    """Answers each probe with the next answer; the last one stays. Time passes with each wait."""
+def wait(engine, answers):
+    """What is asked and how long it takes; the last answer stays, and time passes with each wait."""
+    left, asked, waited = list(answers), list[object](), list[float]()
 
-    def __init__(self, *answers):
-        self.answers = list(answers)
-        self.asked = []
-        self.waited = 0.0
+    def answer(manifest):
+        asked.append(manifest)
+        return left.pop(0) if len(left) > 1 else left[0]
 
-    def answer(self, manifest):
-        self.asked.append(manifest)
-        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-
-    def sleep(self, seconds):
-        self.waited += seconds
-
-    def wait(self, engine=PolicyEngine.KYVERNO):
-        wait_until_in_force(engine, DIGEST, self.answer, 10.0, clock=lambda: self.waited, sleep=self.sleep)
+    try:
+        wait_until_in_force(engine, DIGEST, answer, 10.0, clock=lambda: sum(waited), sleep=waited.append)
+    finally:
+        assert asked == [probe_request(engine)] * (len(waited) + 1)
+    return sum(waited)
 
 
 @ENGINES
-def test_a_set_whose_probe_refuses_is_in_force_at_once(engine):
-    cluster = Cluster(REFUSED)
-
-    cluster.wait(engine)
-
-    assert cluster.asked == [probe_request(engine)]
-    assert cluster.waited == 0
-
-
-def test_the_wait_goes_on_while_the_previous_set_or_no_engine_answers():
-    cluster = Cluster(None, BEFORE, NO_SERVICE, REFUSED)
-
-    cluster.wait()
-
-    assert len(cluster.asked) == 4
+@pytest.mark.parametrize(("answers", "seconds"), [([REFUSED], 0), ([None, BEFORE, NO_SERVICE, REFUSED], 3)])
+def test_a_set_is_in_force_once_its_own_probe_refuses(engine, answers, seconds):
+    assert wait(engine, answers) == seconds
 
 
 @pytest.mark.parametrize(
@@ -62,12 +46,9 @@ def test_the_wait_goes_on_while_the_previous_set_or_no_engine_answers():
 )
 @ENGINES
 def test_a_timeout_reports_the_last_answer(engine, answer, reason):
-    cluster = Cluster(answer)
-
     with pytest.raises(NotInForce) as refused:
-        cluster.wait(engine)
+        wait(engine, [answer])
 
-    assert cluster.waited == 10
     message = message_of(refused.value)
     assert message.code == "FT-POL-001"
     assert set(values_of(message)) == {engine.value, "10", reason}

@@ -27,37 +27,24 @@ def spec(render, mode=PolicyMode.ENFORCE, **changes):
     return render(policy(**changes), mode)[0]["spec"]
 
 
-def test_a_native_policy_has_a_binding():
-    rendered, binding = native(policy(), PolicyMode.ENFORCE)
+@pytest.mark.parametrize(("mode", "actions"), [(PolicyMode.ENFORCE, ["Deny"]), (PolicyMode.AUDIT, ["Audit", "Warn"])])
+def test_a_native_policy_has_a_binding_and_kyverno_autogenerates_no_rules(mode, actions):
+    rendered, binding = native(policy(), mode)
+    [of_kyverno] = kyverno(policy(), mode)
 
-    assert rendered["kind"] == "ValidatingAdmissionPolicy"
-    assert binding["kind"] == "ValidatingAdmissionPolicyBinding"
-    assert binding["spec"] == {"policyName": "flux-tenancy-no-kubeconfig", "validationActions": ["Deny"]}
+    kinds = [each["kind"] for each in (rendered, binding, of_kyverno)]
+    assert kinds == ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingPolicy"]
     assert rendered["metadata"] == binding["metadata"] == {"name": "flux-tenancy-no-kubeconfig"}
-
-
-def test_kyverno_autogenerates_no_rules():
-    [rendered] = kyverno(policy(), PolicyMode.ENFORCE)
-
-    assert rendered["kind"] == "ValidatingPolicy"
-    assert rendered["spec"]["validationActions"] == ["Deny"]
-    assert rendered["spec"]["autogen"] == {"podControllers": {"controllers": []}}
+    assert binding["spec"] == {"policyName": "flux-tenancy-no-kubeconfig", "validationActions": actions}
+    assert of_kyverno["spec"]["validationActions"] == actions
+    assert of_kyverno["spec"]["autogen"] == {"podControllers": {"controllers": []}}
+    assert rendered["spec"]["failurePolicy"] == of_kyverno["spec"]["failurePolicy"] == "Fail"
 
 
 def test_kyverno_reports_existing_content_but_not_policies_about_users():
     found = [subject for subject in Requester if spec(kyverno, subject=subject)["evaluation"]["background"]["enabled"]]
 
     assert found == [Requester.CONTENT]
-
-
-def test_audit_allows_and_warns():
-    assert native(policy(), PolicyMode.AUDIT)[1]["spec"]["validationActions"] == ["Audit", "Warn"]
-    assert kyverno(policy(), PolicyMode.AUDIT)[0]["spec"]["validationActions"] == ["Audit", "Warn"]
-
-
-@RENDERERS
-def test_a_policy_that_cannot_be_evaluated_refuses(render):
-    assert spec(render)["failurePolicy"] == "Fail"
 
 
 @RENDERERS

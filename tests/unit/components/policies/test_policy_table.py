@@ -41,9 +41,11 @@ def test_the_table_has_every_policy_once_in_order():
     ]
 
 
-def test_every_policy_has_threats_and_messages():
+def test_every_policy_has_messages_and_threats_and_every_threat_at_admission_a_policy():
+    stopped = {number for policy in policies(PoliciesConfig()) for number in policy.threats}
+
+    assert {number for number, threat in THREATS.items() if threat.at_admission} <= stopped <= set(THREATS)
     for policy in policies(PoliciesConfig()):
-        assert set(policy.threats) <= set(THREATS)
         # A freeze is an agreement, and stops no attempt.
         assert bool(policy.threats) is (policy.name is not PolicyName.FREEZE)
         assert policy.validations and all(len(each.message) > 20 for each in policy.validations)
@@ -94,22 +96,14 @@ def test_kubernetes_enforces_what_would_stop_kyverno_with_each_engine():
 
 
 @ENGINES
-@pytest.mark.parametrize(("developers", "modes"), [(True, {}), (False, {"flux-requests": "enforce"})])
-def test_what_people_ask_is_checked_only_if_there_are_developers_or_the_policy_has_a_mode(engine, developers, modes):
-    found = policy_set(PoliciesConfig.model_validate({"modes": modes}), engine, developers=developers)
+@pytest.mark.parametrize(("name", "fact"), [(PolicyName.FLUX_REQUESTS, "developers"), (PolicyName.LANE, "lanes")])
+def test_a_policy_about_what_few_stacks_have_is_there_only_with_that_or_a_mode_of_its_own(engine, name, fact):
+    def found(mode=None, **facts):
+        return policy_set(PoliciesConfig.model_validate({"modes": {name.value: mode} if mode else {}}), engine, **facts)
 
-    names = [manifest["metadata"]["name"] for manifest in found.manifests]
-    assert object_name(PolicyName.FLUX_REQUESTS) in names
-    off = PoliciesConfig.model_validate({"modes": {"flux-requests": "off"}})
-    assert policy_set(off, engine, developers=True).digest == policy_set(PoliciesConfig(), engine).digest
-
-
-@ENGINES
-@pytest.mark.parametrize(("lanes", "modes"), [(True, {}), (False, {"lane": "enforce"})])
-def test_the_label_of_a_lane_is_checked_only_if_there_are_lanes_or_the_policy_has_a_mode(engine, lanes, modes):
-    found = policy_set(PoliciesConfig.model_validate({"modes": modes}), engine, lanes=lanes)
-
-    assert object_name(PolicyName.LANE) in [manifest["metadata"]["name"] for manifest in found.manifests]
+    assert object_name(name) in names_of(found(**{fact: True}))
+    assert object_name(name) in names_of(found("enforce"))
+    assert found("off", **{fact: True}).digest == found().digest
 
 
 @pytest.mark.parametrize(("freezes", "modes"), [(True, {}), (False, {"freeze": "enforce"})])
@@ -291,13 +285,6 @@ def test_a_tenants_lists_are_annotations_of_its_namespaces():
         "flux-tenancy/namespaces": "apps",
         **{f"flux-tenancy/{name}": " ".join(entries) for name, entries in lists.items()},
     }
-
-
-def test_every_threat_at_admission_has_a_policy():
-    stopped = {number for policy in policies(PoliciesConfig()) for number in policy.threats}
-
-    assert stopped >= {number for number, threat in THREATS.items() if threat.at_admission}
-    assert stopped <= set(THREATS)
 
 
 def test_the_page_has_every_policy_of_the_table():

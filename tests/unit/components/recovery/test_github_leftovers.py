@@ -156,10 +156,6 @@ def logged(monkeypatch):
     return lines
 
 
-def is_about_the_key(line, level):
-    return line.startswith(f"{level}: the deploy key 'x' of acme/apps ")
-
-
 def cleared(monkeypatch, *leftovers, dry_run=False, status=204):
     """The requests to GitHub while leftovers are removed."""
     paths: list[str] = []
@@ -172,30 +168,27 @@ def cleared(monkeypatch, *leftovers, dry_run=False, status=204):
 
 REPOSITORY = GitHubRepository(repository="acme/apps")
 LEFT = Leftover(REPOSITORY, "keys/1", "the deploy key 'x'")
+USED = Leftover(REPOSITORY, "keys/1", "the deploy key 'x'", used=True)
+DELETED = f"DELETE {APPS}/keys/1"
 
 
-def test_a_leftover_is_removed_and_logged(monkeypatch, logged):
-    assert cleared(monkeypatch, LEFT) == [f"DELETE {APPS}/keys/1"]
-    assert codes(logged) == ["FT-GIT-021"]
-    assert is_about_the_key(logged[0], "info")
-
-
-def test_a_preview_removes_nothing(monkeypatch, logged):
-    assert cleared(monkeypatch, LEFT, dry_run=True) == []
-    assert codes(logged) == ["FT-GIT-021"]
-    assert is_about_the_key(logged[0], "info")
-
-
-def test_a_key_that_is_in_use_stays_with_a_warning(monkeypatch, logged):
-    assert cleared(monkeypatch, Leftover(REPOSITORY, "keys/1", "the deploy key 'x'", used=True)) == []
-    assert codes(logged) == ["FT-GIT-020"]
-    assert is_about_the_key(logged[0], "warn")
-
-
-def test_a_leftover_that_somebody_has_removed_is_gone(monkeypatch, logged):
-    cleared(monkeypatch, LEFT, status=404)
-
-    assert codes(logged) == ["FT-GIT-021"]
+@pytest.mark.parametrize(
+    ("leftover", "preview", "status", "asked", "code", "level"),
+    [
+        (LEFT, False, 204, [DELETED], "FT-GIT-021", "info"),
+        # Somebody has removed it.
+        (LEFT, False, 404, [DELETED], "FT-GIT-021", "info"),
+        (LEFT, True, 204, [], "FT-GIT-021", "info"),
+        (USED, False, 204, [], "FT-GIT-020", "warn"),
+    ],
+    ids=["removed", "gone", "preview", "in use"],
+)
+def test_a_leftover_is_removed_by_an_update_unless_it_is_in_use(
+    monkeypatch, logged, leftover, preview, status, asked, code, level
+):
+    assert cleared(monkeypatch, leftover, dry_run=preview, status=status) == asked
+    assert codes(logged) == [code]
+    assert logged[0].startswith(f"{level}: the deploy key 'x' of acme/apps ")
 
 
 def test_a_leftover_that_cannot_be_removed_ends_the_update(monkeypatch, logged):

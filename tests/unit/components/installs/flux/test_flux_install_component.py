@@ -52,27 +52,16 @@ def test_every_object_of_the_release_is_registered_under_the_component():
     assert set(parents.values()) == {"FluxInstall flux"}
 
 
-def test_deployments_and_definitions_have_types_that_the_provider_waits_for():
-    types = {resource.type for resource in installed().values()}
-
-    assert {"kubernetes:apps/v1:Deployment", "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"} <= types
-
-
-def test_the_registered_objects_are_locked_down():
-    [container] = installed()["Deployment flux-system/kustomize-controller"].properties["spec"]["template"]["spec"][
+def arguments_of(name, **flux):
+    [container] = installed(**flux)[f"Deployment flux-system/{name}"].properties["spec"]["template"]["spec"][
         "containers"
     ]
+    return container["args"]
 
-    assert "--no-cross-namespace-refs=true" in container["args"]
 
-
-def test_a_single_tenant_cluster_gets_the_unchanged_release():
-    resources = installed(profile="single-tenant")
-
-    [container] = resources["Deployment flux-system/helm-controller"].properties["spec"]["template"]["spec"][
-        "containers"
-    ]
-    assert container["args"] == ["--log-level=info"]
+def test_the_registered_objects_are_locked_down_and_those_of_a_single_tenant_as_released():
+    assert "--no-cross-namespace-refs=true" in arguments_of("kustomize-controller")
+    assert arguments_of("helm-controller", profile="single-tenant") == ["--log-level=info"]
 
 
 @pytest.mark.parametrize("flux", [{}, {"controllerRights": "release"}, {"profile": "single-tenant"}])

@@ -56,26 +56,6 @@ def test_changes_of_the_result_do_not_change_the_release():
     assert kept == before
 
 
-def test_no_controller_can_create_tokens_and_the_rest_of_each_role_stays():
-    manifests = installed()
-
-    assert one(manifests, "ClusterRole", "controllers")["rules"] == [
-        {"apiGroups": ["source.toolkit.fluxcd.io"], "resources": ["*"], "verbs": ["*"]},
-        {"nonResourceURLs": ["/livez/ping"], "verbs": ["head"]},
-    ]
-    assert one(manifests, "ClusterRole", "accounts-in-company")["rules"] == [
-        {"apiGroups": [""], "resources": ["serviceaccounts", "secrets"], "verbs": ["get", "create"]}
-    ]
-    assert one(manifests, "Role", "accounts-of-one-namespace")["rules"] == []
-
-
-def test_workload_identity_keeps_the_right_to_create_tokens():
-    manifests = of_release(installed(workloadIdentity=True))
-    roles = [manifest for manifest in manifests if manifest["kind"] in ("ClusterRole", "Role")]
-
-    assert roles == [manifest for manifest in release() if manifest["kind"] in ("ClusterRole", "Role")]
-
-
 def test_workload_identity_changes_nothing_else():
     assert arguments(installed(workloadIdentity=True)) == golden("arguments-multi-tenant")
 
@@ -99,29 +79,23 @@ def test_the_operators_arguments_are_added_only_to_their_controller(profile):
     assert with_extra == expected
 
 
-def test_kustomize_controller_has_more_workers_than_one_tenant_can_occupy():
-    def workers(kustomizations=100, **flux):
-        found = arguments(configured(release(), flux_config(**flux), StackFacts((), kustomizations)))
+@pytest.mark.parametrize(
+    ("controller", "facts", "most"),
+    [
+        ("kustomize-controller", StackFacts(kustomizations=100), 104),
+        ("source-controller", StackFacts(sources=30), 34),
+        ("helm-controller", StackFacts(helm_releases=30), 34),
+    ],
+)
+def test_a_controller_has_more_workers_than_one_tenant_can_occupy(controller, facts, most):
+    def workers(facts=facts, **flux):
+        found = arguments(configured(release(), flux_config(**flux), facts))
         return [(name, each) for name, given in found.items() for each in given or () if "concurrent" in each]
 
-    own = {"kustomize-controller": ["--concurrent=8"]}
-    assert workers() == [("kustomize-controller", "--concurrent=104")]
-    assert workers(extraArgs=own) == [("kustomize-controller", "--concurrent=8")]
-    assert workers(profile="single-tenant") == workers(0) == []
-
-
-@pytest.mark.parametrize(
-    ("controller", "facts"),
-    [("source-controller", StackFacts(sources=30)), ("helm-controller", StackFacts(helm_releases=30))],
-)
-def test_source_and_helm_controller_have_more_workers_than_one_tenant_can_occupy(controller, facts):
-    def workers(**flux):
-        found = configured(release(), flux_config(**flux), facts)
-        return [each for each in arguments(found)[controller] or () if "concurrent" in each]
-
-    assert workers() == ["--concurrent=34"]
-    assert workers(extraArgs={controller: ["--concurrent=8"]}) == ["--concurrent=8"]
-    assert workers(profile="single-tenant") == []
+    own = "--concurrent=8"
+    assert workers() == [(controller, f"--concurrent={most}")]
+    assert workers(extraArgs={controller: [own]}) == [(controller, own)]
+    assert workers(profile="single-tenant") == workers(StackFacts()) == []
 
 
 def test_the_size_of_a_helm_index_is_bounded_unless_the_user_sets_another_size():
