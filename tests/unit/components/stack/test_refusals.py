@@ -18,6 +18,7 @@ from sample_stack import CLUSTER, FLUX, KYVERNO, Secret, load, problems
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.keys.ssh_keys import generate
 from flux_tenancy.components.stack.checks.flux import spec_problems
+from flux_tenancy.components.sync.notifications import PROVIDER_TYPES
 from tests.support import post_quantum_key
 from tests.support.messages import said
 from tests.support.releases import FLUX_VERSION
@@ -49,6 +50,7 @@ MADE = {
     "public key": keys.public_line(keys.ed25519_key()),
     "second age recipient": SECOND.recipient,
     "signer's private key": keys.openpgp_public_key().replace("PUBLIC", "PRIVATE"),
+    "types of receivers": ", ".join(PROVIDER_TYPES),
     "two age keys": f"{FIRST.private}\n{SECOND.private}",
     "two age recipients": f"{FIRST.recipient}, {SECOND.recipient}",
     "weak key": keys.private_text(keys.rsa_key(2048), keys.PKCS8),
