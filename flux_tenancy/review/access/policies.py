@@ -39,7 +39,7 @@ from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.people import DEVELOPER
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from flux_tenancy.review.render.facts import digest_of
+from flux_tenancy.review.render.facts import digest_of, section_at
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 
 _NATIVE, _BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
@@ -169,7 +169,7 @@ def _modes(specs: _Specs) -> dict[PolicyName, PolicyMode]:
 
 def _settings(*versions: Sections) -> list[Mapping[str, Any]]:
     """The section `policies` with its defaults; as it is written if one is for a program that this one cannot read."""
-    given = [found if isinstance(found := each.get("policies"), Mapping) else {} for each in versions]
+    given = [section_at(each, "policies") for each in versions]
     try:
         return [PoliciesConfig.model_validate(each).model_dump(mode="json", by_alias=True) for each in given]
     except ValidationError:
@@ -178,9 +178,8 @@ def _settings(*versions: Sections) -> list[Mapping[str, Any]]:
 
 def _tenancy(sections: Sections) -> dict[str, Any]:
     """The settings of `tenancy` by which policies tell what belongs to a tenant."""
-    found = sections.get("tenancy")
-    given = found if isinstance(found, Mapping) else {}
-    return {"mode": given.get("mode", "namespaces"), "proxy": bool((given.get("capsule") or {}).get("proxy"))}
+    mode = section_at(sections, "tenancy").get("mode", "namespaces")
+    return {"mode": mode, "proxy": bool(section_at(sections, "tenancy", "capsule").get("proxy"))}
 
 
 def _with_own(settings: Mapping[str, Any], own: Mapping[str, str]) -> dict[str, Any]:

@@ -252,17 +252,13 @@ def _generated(manifest: Manifest) -> Iterator[Manifest]:
 
 
 def _of_chart(release: Manifest) -> Iterator[Manifest]:
-    """What the stack gives to a chart in addition to the chart's own access."""
-    if release["properties"]["name"] == KYVERNO.name:
-        yield from _of_kyverno(release)
-
-
-def _of_kyverno(release: Manifest) -> Iterator[Manifest]:
     """What the stack lets Kyverno's background controller do in addition to what the chart itself does.
 
     Source: components/installs/kyverno.py
     """
     properties = release["properties"]
+    if properties["name"] != KYVERNO.name:
+        return
     name = f"{properties['name']}-background-controller"
     given = properties["values"]["backgroundController"]["rbac"]
     rules = [*given["coreClusterRole"]["extraResources"], *given["clusterRole"]["extraResources"]]

@@ -33,7 +33,8 @@ _ANY_VERSION = re.compile(r"\s*(\*|[xX]|>=?\s*v?[0-9][^<|,\s]*)\s*")
 # The priority classes and taints of the cluster's own components; `*` is every taint.
 _OF_CLUSTER = re.compile(rf"\*|system-.*|{OWN_TAINTS}.*")
 _LEVELS = (*(level.value for level in PodSecurity), "none")
-_TRUTH = TypeAdapter[bool | None](bool | None)
+TRUTH = TypeAdapter[bool | None](bool | None)
+"""A truth value, which can be written in several ways."""
 
 
 def differs(_before: Any, _after: Any) -> bool:
@@ -53,7 +54,7 @@ def was(*values: Any) -> Compare:
 
 def _is_one_of(value: Any, values: Collection[Any]) -> bool:
     with suppress(ValidationError):
-        return value in values or (True in values and bool(_TRUTH.validate_python(value)))
+        return value in values or (True in values and bool(TRUTH.validate_python(value)))
     return False
 
 

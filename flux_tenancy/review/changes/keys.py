@@ -80,9 +80,8 @@ def _in_file(file: str, before: Any, after: Any, at: _Path = ()) -> Iterator[Key
     for change in field_changes(before, after):
         for field in _leaves(change):
             path = (*at, *field.path)
-            owner = str(path[1]) if len(path) > 1 and path[0] == _TENANTS else PLATFORM
             values = (_readable(path, value) for value in (field.before, field.after))
-            yield KeyChange(file, owner, FieldChange(field.path, *values))
+            yield KeyChange(file, _owner(path), FieldChange(field.path, *values))
 
 
 def _leaves(change: FieldChange) -> Iterator[FieldChange]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Any, Final
@@ -317,10 +317,8 @@ def deletions(stack: str, changes: Iterable[ObjectChange], acknowledged: Collect
     by_owner: dict[str, list[RenderedObject]] = {}
     for each in removed:
         by_owner.setdefault(each.owner, []).append(each)
-    grouped = [OwnerDeletion(stack, owner, tuple(objects)) for owner, objects in sorted(by_owner.items())]
-    return tuple(
-        OwnerDeletion(each.stack, each.owner, each.objects, acknowledged=each.token in acknowledged) for each in grouped
-    )
+    grouped = (OwnerDeletion(stack, owner, tuple(objects)) for owner, objects in sorted(by_owner.items()))
+    return tuple(replace(each, acknowledged=each.token in acknowledged) for each in grouped)
 
 
 def _takes_others_along(rendered: RenderedObject) -> bool:

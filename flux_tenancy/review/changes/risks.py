@@ -40,7 +40,7 @@ from flux_tenancy.review.access.rules import tenants_of
 from flux_tenancy.review.changes import comparisons, values
 from flux_tenancy.review.changes.fields import label, shortened
 from flux_tenancy.review.changes.objects import Action, ObjectChange
-from flux_tenancy.review.render.facts import Facts
+from flux_tenancy.review.render.facts import Facts, section_at
 from flux_tenancy.review.render.rendered import PLATFORM, PROTECT, RenderedObject
 from flux_tenancy.review.words import Statement, counted
 
@@ -312,8 +312,7 @@ def replacement_risks(changes: Iterable[ObjectChange]) -> Iterator[Statement]:
 
 
 _ENCRYPTED = "<encrypted "
-# A truth value or a date can be written in several ways.
-_TRUTH = TypeAdapter[bool | None](bool | None)
+# It can be written in several ways.
 _LAST_DAY = TypeAdapter[date](LastDay)
 
 _Sections = Mapping[str, Any]
@@ -333,24 +332,26 @@ def configuration_documents(
         old, new: the facts of both renders; None if their program does not record them.
     """
     sections = before, after
-    waivers = _as_named(*(_ends(_at(each, "review").get("waivers"), _waived) for each in sections))
+    waivers = _as_named(*(_ends(section_at(each, "review").get("waivers"), _waived) for each in sections))
     further = [_further(stack, facts) if old and new else {} for facts in (old, new)]
     found = [
         [_document("Configuration", PLATFORM, _of_stack(stack, each) | {"waivers": ends} | other)]
         for each, ends, other in zip(sections, waivers, further, strict=True)
     ]
-    tenants = [_at(each, "tenants") for each in sections]
+    tenants = [section_at(each, "tenants") for each in sections]
     for name in sorted(tenants[0].keys() & tenants[1].keys()):
-        grants = _as_named(*(_ends(_at(each, name).get("grants"), _granted) for each in tenants))
+        grants = _as_named(*(_ends(section_at(each, name).get("grants"), _granted) for each in tenants))
         for documents, each, ends in zip(found, sections, grants, strict=True):
-            own = {"grants": ends, "sharedCredentials": _shared_credentials(_at(each, "shared"), name)}
+            own = {"grants": ends, "sharedCredentials": _shared_credentials(section_at(each, "shared"), name)}
             documents.append(_document("TenantConfiguration", name, own))
     return found[0], found[1]
 
 
 def is_production_environment(stack: str, sections: _Sections) -> bool:
     """Whether the stricter rules of production are for a stack."""
-    return counts_as_production(stack, _TRUTH.validate_python(_at(sections, "cluster").get("production")))
+    return counts_as_production(
+        stack, comparisons.TRUTH.validate_python(section_at(sections, "cluster").get("production"))
+    )
 
 
 def _document(kind: str, owner: str, content: Mapping[str, Any]) -> RenderedObject:
@@ -359,7 +360,7 @@ def _document(kind: str, owner: str, content: Mapping[str, Any]) -> RenderedObje
 
 
 def _of_stack(stack: str, sections: _Sections) -> dict[str, Any]:
-    github = {"baseUrl": GitHubConfig.model_fields["base_url"].default, **_at(sections, "github")}
+    github = {"baseUrl": GitHubConfig.model_fields["base_url"].default, **section_at(sections, "github")}
     return {**sections, "github": github, "production": is_production_environment(stack, sections)}
 
 
@@ -374,7 +375,7 @@ def _shared_credentials(shared: Mapping[str, Any], tenant: str) -> dict[str, boo
     return {
         name: True
         for name in shared
-        for each in [_at(shared, name)]
+        for each in [section_at(shared, name)]
         if tenant in (each.get("tenants") or ()) and _ENCRYPTED in json.dumps(each, default=str)
     }
 
@@ -419,8 +420,3 @@ def _granted(grant: Mapping[str, Any]) -> Iterator[_Decided]:
     for each in grant.get("exceptions") or ():
         for name in each.get("names") or ("",):
             yield f"an exception from {each['policy']}", name
-
-
-def _at(sections: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = sections.get(key)
-    return found if isinstance(found, Mapping) else {}

@@ -74,7 +74,7 @@ class Written:
         tenants = {
             name: overlay(base, tenant_file_name(name), entry if isinstance(entry, Mapping) else {}, self.file).value
             for name, base in self.tenants.items()
-            for entry in [_entries(self.values)[name]]
+            for entry in [section_at(self.values, _TENANTS)[name]]
         }
         return {**self.values} | ({_TENANTS: tenants} if tenants else {})
 
@@ -109,7 +109,7 @@ def read_written(stack: str, project: Path) -> Written:
     of_project = sealed({**described.content, _SECTIONS: shared}, (), seal, PROJECT_FILE, [])
     tenants = {
         tenant: sealed(_mapping(project / base, base), (_TENANTS, tenant), seal, base, [])
-        for tenant in _entries(values)
+        for tenant in section_at(values, _TENANTS)
         for base in [tenant_file_name(tenant)]
     }
     git = values.get("git")
@@ -129,8 +129,11 @@ def _foreign(config: Any, project: str) -> dict[str, Any]:
     return {str(key): value for key, value in found if section_of(str(key), project) is None}
 
 
-def _entries(sections: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = sections.get(_TENANTS)
+def section_at(sections: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
+    """A section of what is written, which nobody has checked; empty for one that is none."""
+    found: Any = sections
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
     return found if isinstance(found, Mapping) else {}
 
 
@@ -215,8 +218,7 @@ def _own_code(content: Mapping[str, Any], project: Path) -> dict[str, str]:
     main = str(content.get("main") or "")
     if main:
         found |= _digests(_below(project / main, main))
-    plugins = content.get("plugins")
-    for kind in plugins.values() if isinstance(plugins, Mapping) else ():
+    for kind in section_at(content, "plugins").values():
         for each in kind if isinstance(kind, list) else ():
             path = str(each.get("path", "")) if isinstance(each, Mapping) else ""
             found |= _digests(_below(project / path, path)) if path else {}
@@ -226,9 +228,7 @@ def _own_code(content: Mapping[str, Any], project: Path) -> dict[str, str]:
 def _packages(content: Mapping[str, Any], project: Path) -> dict[str, str]:
     """What the project requires: each requirement by the name of its package, and each file that is read for it."""
     found = dict(_required(project / REQUIREMENTS))
-    runtime = content.get("runtime")
-    options = runtime.get("options") if isinstance(runtime, Mapping) else None
-    toolchain = options.get("toolchain") if isinstance(options, Mapping) else None
+    toolchain = section_at(content, "runtime", "options").get("toolchain")
     return found | _digests((name, project / name) for name in _LOCKS.get(str(toolchain), ()))
 
 
