@@ -72,43 +72,35 @@ def test_high_risks_are_told_apart_from_the_rest():
     ]
 
 
-def test_any_right_in_the_whole_cluster_is_a_high_risk():
-    assert given([rule("get", "pods")], namespace="") == ["! user alice may now get pods in the whole cluster"]
+PODS, IMPERSONATE = [rule("get", "pods")], [rule("impersonate", "serviceaccounts")]
 
 
-def test_a_url_is_named_as_one():
-    assert given([{"nonResourceURLs": ["/livez"], "verbs": ["get"]}], namespace="") == [
-        "! user alice may now get /livez in the whole cluster"
-    ]
-
-
-@pytest.mark.parametrize("name", EVERYBODY)
-def test_any_right_of_everybody_is_a_high_risk(name):
-    assert given([rule("get", "pods")], subject=group(name)) == [f"! group {name} may now get pods in apps"]
-
-
-def test_a_user_with_the_name_of_such_a_group_is_one_user():
-    assert given([rule("get", "pods")], subject=user("system:authenticated")) == [
-        "  user system:authenticated may now get pods in apps"
-    ]
-
-
-def test_rights_of_a_group_of_some_are_no_high_risk_by_themselves():
-    assert given([rule("get", "pods")], subject=group("support")) == ["  group support may now get pods in apps"]
-
-
-def test_an_account_that_may_be_impersonated_is_named_with_its_namespace():
-    named = [rule("impersonate", "serviceaccounts", names="one two")]
-
-    assert given(named, subject=account("flux", "flux-system")) == [
-        "! flux-system/flux may now impersonate apps/one and apps/two"
-    ]
-    assert given([rule("impersonate", "serviceaccounts")]) == [
-        "! user alice may now impersonate every service account of apps"
-    ]
-    assert given([rule("impersonate", "serviceaccounts")], namespace="") == [
-        "! user alice may now impersonate serviceaccounts in the whole cluster"
-    ]
+@pytest.mark.parametrize(
+    ("rules", "namespace", "subject", "sentence"),
+    [
+        (PODS, "", user("alice"), "! user alice may now get pods in the whole cluster"),
+        (
+            [{"nonResourceURLs": ["/livez"], "verbs": ["get"]}],
+            "",
+            user("alice"),
+            "! user alice may now get /livez in the whole cluster",
+        ),
+        *((PODS, "apps", group(each), f"! group {each} may now get pods in apps") for each in EVERYBODY),
+        (PODS, "apps", user(EVERYBODY[0]), "  user system:authenticated may now get pods in apps"),
+        (PODS, "apps", group("support"), "  group support may now get pods in apps"),
+        (
+            [rule("impersonate", "serviceaccounts", names="one two")],
+            "apps",
+            account("flux", "flux-system"),
+            "! flux-system/flux may now impersonate apps/one and apps/two",
+        ),
+        (IMPERSONATE, "apps", user("alice"), "! user alice may now impersonate every service account of apps"),
+        (IMPERSONATE, "", user("alice"), "! user alice may now impersonate serviceaccounts in the whole cluster"),
+    ],
+    ids=lambda each: each.strip("! ") if isinstance(each, str) and " " in each else "",
+)
+def test_any_right_in_the_whole_cluster_or_of_everybody_is_a_high_risk(rules, namespace, subject, sentence):
+    assert given(rules, namespace, subject) == [sentence]
 
 
 @pytest.mark.parametrize(
