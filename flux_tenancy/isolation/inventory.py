@@ -175,7 +175,7 @@ class StackInventory:
         ]
         differing += self._in_made(made, provisioned, lists)
         found = [
-            *self._told(each for each in differing if not self._is_expected(tenant, each, lists)),
+            *self._told(each for each in differing if not self._may_be_its_own(tenant, each, lists)),
             *self._unlisted(tenant, lists),
             *self._uncalled([name for name, owner in self._listed.items() if owner == tenant.name] + [*made], lists),
             *self._engines(),
@@ -207,28 +207,24 @@ class StackInventory:
                 *described([(each.field or each.what.value, each.stack, each.cluster) for each in (first, *rest)]),
             )
 
-    def _is_expected(self, tenant: Tenancy, each: Difference, lists: Lists) -> bool:
-        """Whether the tenant itself may have written this binding of nobody."""
-        if each.what is not What.FOREIGN or each.kind != "RoleBinding":
-            return False
-        binding = next(one for one in lists[ROLE_BINDING] if _is(one, each))
-        return self._may_write_itself(tenant, binding)
-
-    def _may_write_itself(self, tenant: Tenancy, found: Manifest) -> bool:
+    def _may_be_its_own(self, tenant: Tenancy, each: Difference, lists: Lists) -> bool:
         """Whether a tenant that is meant to write bindings could have written this one, for others than itself."""
-        namespace, config = found["metadata"]["namespace"], self._config.tenants.get(tenant.name)
-        may_bind = config is not None and (config.role is not Role.TENANT or namespace in config.delegated_namespaces)
-        others = all(
-            each.kind is SubjectKind.ACCOUNT
-            and each.namespace == namespace
-            and each.name not in (tenant.account, "default")
-            for each, _ in subjects_of(found)
+        config = self._config.tenants.get(tenant.name)
+        may_bind = config is not None and (
+            config.role is not Role.TENANT or each.namespace in config.delegated_namespaces
         )
-        if not (tenant.account and may_bind and others):
+        if not (tenant.account and may_bind and each.what is What.FOREIGN and each.kind == "RoleBinding"):
             return False
-        copy = {key: value for key, value in found.items() if key not in ("metadata", "status")}
-        request = Request(copy | {"metadata": {"name": NAME, "namespace": namespace}}, ())
-        return not self._asker.dry_run(request, tenant.user).refused
+        found = next(one for one in lists[ROLE_BINDING] if _is(one, each))
+        content = {key: value for key, value in found.items() if key not in ("metadata", "status")}
+        request = Request(content | {"metadata": {"name": NAME, "namespace": each.namespace}}, ())
+        for_others = all(
+            subject.kind is SubjectKind.ACCOUNT
+            and subject.namespace == each.namespace
+            and subject.name not in (tenant.account, "default")
+            for subject, _ in subjects_of(found)
+        )
+        return for_others and not self._asker.dry_run(request, tenant.user).refused
 
     # ---- namespaces that the stack does not list ----
 

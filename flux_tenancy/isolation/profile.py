@@ -35,21 +35,16 @@ def against_profile(profile: TenantProfile, tenant: Tenancy, lists: Lists) -> tu
         lists: the cluster (`read_lists`).
     """
     strict = profile is TenantProfile.RESTRICTED
+    own = [each for each in lists[NAMESPACE] if each["metadata"]["name"] in tenant.namespaces]
     found: list[Discrepancy] = []
-    for namespace in lists[NAMESPACE]:
-        if namespace["metadata"]["name"] in tenant.namespaces:
-            found += _pod_security(namespace, strict=strict)
-            found += _quota(namespace, lists)
-            if strict:
-                found += _isolation(namespace, lists)
+    for namespace in own:
+        found += _pod_security(namespace, strict=strict)
+        found += _quota(namespace, lists)
+        if strict:
+            found += _isolation(namespace, lists)
     found += _bindings(tenant, lists, strict=strict)
     if strict:
-        labels = [
-            each["metadata"].get("labels", {})
-            for each in lists[NAMESPACE]
-            if each["metadata"]["name"] in tenant.namespaces
-        ]
-        found += _policies(labels, lists)
+        found += _policies([each["metadata"].get("labels", {}) for each in own], lists)
     return tuple(found)
 
 

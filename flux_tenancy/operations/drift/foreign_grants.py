@@ -243,7 +243,7 @@ def foreign_objects(
         lists: objects by type.
         known: type and `namespace/name` of those that the stack has.
         reach: what an object may reach.
-        by_anybody: what the stack's syncs and charts have applied (`applied_by_stack`, `applied_by_charts`).
+        by_anybody: what the stack's syncs and charts have applied.
         by_platform: the same without what tenants' syncs have applied.
     """
     by_uid = {each["metadata"].get("uid"): (type_, each) for type_ in _ACTING for each in lists.get(type_, ())}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from kubernetes.client.exceptions import ApiException
-from sample_stack import flux_config
+from sample_plan import tenant_objects
+from sample_stack import flux_config, tenant_config
 from urllib3 import HTTPHeaderDict
 
 from flux_tenancy.components.policies import kyverno_only
@@ -201,8 +203,11 @@ def recorded(*, onboarding: bool = False, **_: Any) -> RecordedState:
     """The state of that stack: the tenants' namespaces, and the policies that provision others."""
     policies = kyverno_only.onboarding(TenancyConfig(), flux_config()) if onboarding else []
     applied = [labelled("apps", "dev-team"), labelled("shop", "shop"), *policies]
-    objects = tuple(Recorded("urn", resource_type(each), each, "pulumi", each) for each in applied)
-    return RecordedState("uid", objects, frozenset())
+    return RecordedState("uid", tuple(map(as_recorded, applied)), frozenset())
+
+
+def as_recorded(manifest: dict[str, Any]) -> Recorded:
+    return Recorded("urn", resource_type(manifest), manifest, "pulumi", manifest)
 
 
 class Held(StackInventory):
@@ -291,20 +296,20 @@ GREEN = Tenancy("green-team", ("green",), "")
 
 
 class Provisioned(Held):
-    """With a namespace that Kyverno has provisioned for green-team.
+    """With namespaces that the stack does not list, and what Kyverno or Capsule puts into them.
 
     Attributes:
         asked: dry runs that were asked, as method and name.
         statuses: what they are answered, if not with success.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        super().__init__(monkeypatch, onboarding=True)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, namespace: dict[str, Any], *further: dict[str, Any]) -> None:
+        super().__init__(monkeypatch, onboarding=not further)
+        self._recorded = replace(self._recorded, objects=(*self._recorded.objects, *map(as_recorded, further)))
+        self._generated = Generated(self._recorded)
         self.asked: list[tuple[str, str]] = []
         self.statuses: list[int] = []
         monkeypatch.setattr(dry_run, "ask", self.ask)
-        namespace = labelled("green", "green-team")
-        namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted"
         self.lists[NAMESPACE].append(namespace)
         for each in list(self._generated.contents(namespace))[1:]:
             self.lists.setdefault(resource_type(each), []).append(json.loads(json.dumps(each)))
@@ -319,15 +324,47 @@ class Provisioned(Held):
         return SimpleNamespace(status=200, headers=HTTPHeaderDict(), data=json.dumps(body))
 
 
+def onboarded(monkeypatch: pytest.MonkeyPatch) -> Provisioned:
+    """With a namespace that Kyverno has provisioned for green-team."""
+    namespace = labelled("green", "green-team")
+    namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted"
+    return Provisioned(monkeypatch, namespace)
+
+
+@pytest.mark.parametrize(
+    ("role", "account", "is_found"),
+    [
+        ("flux-tenancy-tenant", "dev-team", False),
+        ("cluster-admin", "dev-team", True),
+        ("flux-tenancy-tenant", "default", True),
+    ],
+    ids=["as Capsule binds it", "another role", "another account"],
+)
+def test_a_binding_in_a_namespace_that_a_tenant_has_made_is_found_unless_capsule_binds_the_same(
+    monkeypatch, role, account, is_found
+):
+    config = tenant_config(namespaces=[{"name": "apps"}])
+    planned = tenant_objects("dev-team", config, TenancyConfig.model_validate({"mode": "capsule"}))
+    owners = [each for each in planned.access if each["kind"] == "TenantOwner"]
+    namespace = labelled("dev-team-web", "dev-team")
+    namespace["metadata"]["labels"][MANAGED_BY_LABEL] = "capsule"
+    held = Provisioned(monkeypatch, namespace, *planned.capsule, *owners)
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": "apps"}
+    held.lists[ROLE_BINDING].append(bound("RoleBinding", role, subject, "dev-team-web"))
+
+    found = [(namespace, target) for code, namespace, target in held.found() if code == "FT-ISO-102"]
+    assert found == [("dev-team-web", "RoleBinding bound")] * is_found
+
+
 def test_what_kyverno_provisions_is_as_intended(monkeypatch):
-    held = Provisioned(monkeypatch)
+    held = onboarded(monkeypatch)
 
     assert held.found(tenant=GREEN) == []
     assert held.asked and {method for method, _ in held.asked} == {"PUT"}
 
 
 def test_what_is_missing_changed_or_added_in_a_provisioned_namespace_is_found(monkeypatch):
-    held = Provisioned(monkeypatch)
+    held = onboarded(monkeypatch)
     held.lists[NETWORK_POLICY].pop()
     held.lists[QUOTA][0]["spec"]["hard"] = {"pods": "100000"}
     held.lists[NAMESPACE][-1]["metadata"]["annotations"] = {"flux-tenancy/exceptions": "host-access"}
@@ -348,7 +385,7 @@ def test_what_is_missing_changed_or_added_in_a_provisioned_namespace_is_found(mo
 
 
 def test_a_binding_that_only_has_the_name_of_one_that_kyverno_generates_is_found(monkeypatch):
-    held = Provisioned(monkeypatch)
+    held = onboarded(monkeypatch)
     forged = next(each for each in held.lists[ROLE_BINDING] if each["metadata"]["name"] == "flux-impersonation")
     forged["roleRef"]["name"] = "cluster-admin"
 
@@ -359,7 +396,7 @@ def test_a_binding_that_only_has_the_name_of_one_that_kyverno_generates_is_found
 
 
 def test_an_object_that_nobody_may_change_is_asked_for_under_another_name(monkeypatch):
-    held = Provisioned(monkeypatch)
+    held = onboarded(monkeypatch)
     held.statuses = [403]
 
     assert held.found(tenant=GREEN) == []
@@ -367,7 +404,7 @@ def test_an_object_that_nobody_may_change_is_asked_for_under_another_name(monkey
 
 
 def test_no_answer_is_never_taken_for_no_difference(monkeypatch):
-    held = Provisioned(monkeypatch)
+    held = onboarded(monkeypatch)
     held.statuses = [500, 500]
 
     assert [code for code, _, _ in held.found(tenant=GREEN)] == ["FT-ISO-108"]
