@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from typer.testing import CliRunner, Result
 from flux_tenancy.command.app import app
 from flux_tenancy.extensions.github_bot.report_comment import ARTIFACT
 from flux_tenancy.project.described_stack import described_stacks
-from tests.support.fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub, archive, github
+from tests.support.fake_github import OTHER_HEAD, REPOSITORY, FakeGitHub, archive
 
 COMMIT = "c" * 40
 PULL, RUN = 7, 41
@@ -27,21 +26,17 @@ def digests(stack: str, digest: str = DIGEST) -> str:
 
 
 @pytest.fixture
-def host(monkeypatch) -> Iterator[FakeGitHub]:
+def host(host) -> FakeGitHub:
     """A host with one merged pull request, and the run that its reviewers have seen."""
-    with github() as fake:
-        for name, value in fake.environ.items():
-            monkeypatch.setenv(name, value)
-        fake.pull(PULL)
-        fake.run(RUN)
-        fake.artifacts[RUN, ARTIFACT] = archive({"comment.md": "x", "staging/digest.json": digests("staging")})
-        url = f"{fake.url}/repos/{REPOSITORY}"
-        fake.content[f"/commits/{COMMIT}"] = {"sha": COMMIT, "url": f"{url}/commits/{COMMIT}"}
-        fake.content["/actions/workflows/review.yaml"] = {"id": 1, "url": f"{url}/actions/workflows/review.yaml"}
-        fake.tips["main"] = COMMIT
-        merge(fake)
-        seen_by(fake, RUN)
-        yield fake
+    host.pull(PULL)
+    host.run(RUN)
+    host.artifacts[RUN, ARTIFACT] = archive({"comment.md": "x", "staging/digest.json": digests("staging")})
+    for path, found in ((f"/commits/{COMMIT}", {"sha": COMMIT}), ("/actions/workflows/review.yaml", {"id": 1})):
+        host.content[path] = {**found, "url": f"{host.url}/repos/{REPOSITORY}{path}"}
+    host.tips["main"] = COMMIT
+    merge(host)
+    seen_by(host, RUN)
+    return host
 
 
 def merge(host: FakeGitHub, commit: str = COMMIT, when: str | None = "2026-11-23T04:00:00Z") -> None:
@@ -83,9 +78,9 @@ def test_a_commit_that_no_pull_request_has_made_is_not_approved(host, tmp_path, 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("head", "event"), [(OTHER_HEAD, "pull_request"), (HEAD, "push")])
-def test_a_run_of_another_head_or_event_approves_nothing(host, tmp_path, head, event):
-    host.run(RUN, head=head, event=event)
+@pytest.mark.parametrize("how", [{"head": OTHER_HEAD}, {"event": "push"}], ids=["head", "event"])
+def test_a_run_of_another_head_or_event_approves_nothing(host, tmp_path, how):
+    host.run(RUN, **how)
     seen_by(host, RUN)
 
     assert code_of_refusal(find(tmp_path)) == "FT-REV-521"
@@ -174,29 +169,27 @@ def outputs(result: Result) -> dict[str, list[str]]:
     return {name: json.loads(text) for name, text in (line.split("=", 1) for line in result.stdout.splitlines())}
 
 
-@pytest.mark.parametrize("chosen", [None, ""])
-def test_production_stacks_are_told_apart_from_those_that_come_before(project, chosen):
-    assert outputs(listed(chosen)) == {
-        "all": ["eu", "production", "staging"],
-        "others": ["eu", "staging"],
-        "production": ["production"],
-    }
+@pytest.mark.parametrize(
+    ("chosen", "others", "production"),
+    [
+        (None, ["eu", "staging"], ["production"]),
+        ("", ["eu", "staging"], ["production"]),
+        ('["staging", "eu"]', ["staging", "eu"], []),
+        ('["acme/flux-tenancy/production"]', [], ["production"]),
+    ],
+    ids=["all", "none named", "in this order", "by the last part of its name"],
+)
+def test_production_stacks_are_told_apart_from_those_that_come_before(project, chosen, others, production):
+    found = outputs(listed(chosen))
+
+    assert (found["others"], found["production"]) == (others, production)
+    assert found["all"] == (["eu", "production", "staging"] if not chosen else [*others, *production])
 
 
 def test_a_stack_file_can_say_that_it_is_production(project):
     write_stack(project, "eu", cluster={"kubeconfig": "kubeconfig", "production": True})
 
     assert outputs(listed())["production"] == ["eu", "production"]
-
-
-def test_stacks_can_be_chosen_and_keep_their_order(project):
-    assert outputs(listed('["staging", "eu"]'))["all"] == ["staging", "eu"]
-
-
-def test_a_chosen_stack_goes_by_the_last_part_of_its_name(project):
-    chosen = outputs(listed('["acme/flux-tenancy/production"]'))
-
-    assert chosen == {"all": ["production"], "others": [], "production": ["production"]}
 
 
 @pytest.mark.parametrize("chosen", ["staging", '{"a": 1}', "[1]", '"staging"'])

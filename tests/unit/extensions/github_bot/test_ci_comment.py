@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 
 import pytest
 from message_codes import code_of_refusal
@@ -32,7 +31,7 @@ from flux_tenancy.extensions.github_bot.untrusted_markdown import (
     preview_block,
     with_previews,
 )
-from tests.support.fake_github import BASE, BOT, HEAD, OTHER_HEAD, REPOSITORY, TOKEN, FakeGitHub, archive, github
+from tests.support.fake_github import BASE, BOT, HEAD, OTHER_HEAD, REPOSITORY, TOKEN, FakeGitHub, archive
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 DIGESTS = json.dumps({"stack": "staging", "digest": DIGEST, "objects": {}})
@@ -41,15 +40,18 @@ PULL, RUN = 7, 41
 
 
 @pytest.fixture
-def host(monkeypatch) -> Iterator[FakeGitHub]:
+def host(host) -> FakeGitHub:
     """A host with one pull request, and the run that has made its report."""
-    with github() as fake:
-        for name, value in fake.environ.items():
-            monkeypatch.setenv(name, value)
-        fake.pull(PULL)
-        fake.run(RUN)
-        fake.artifacts[RUN, ARTIFACT] = archive({"comment.md": REPORT, "base": BASE, "staging/digest.json": DIGESTS})
-        yield fake
+    host.pull(PULL)
+    host.run(RUN)
+    reports(host, base=BASE, digests=DIGESTS)
+    return host
+
+
+def reports(host: FakeGitHub, report: str = REPORT, *, base: str | None = None, digests: str | None = None) -> None:
+    """Let the run leave a report behind, made for a commit of the base and with digests of a stack."""
+    files = {"comment.md": report, "base": base, "staging/digest.json": digests}
+    host.artifacts[RUN, ARTIFACT] = archive({name: text for name, text in files.items() if text is not None})
 
 
 def post(run: int = RUN) -> Result:
@@ -72,16 +74,19 @@ def test_the_comment_has_the_report_what_merging_applies_and_the_run(host):
 
 
 def test_the_report_acts_on_nobody(host):
-    host.artifacts[RUN, ARTIFACT] = archive({"comment.md": "@acme/admins, see #1 <img src=x>"})
+    reports(host, "@acme/admins, see #1 <img src=x>")
 
     post()
 
     assert f"@{BREAK}acme/admins, see #{BREAK}1 <{BREAK}img src=x>" in bodies(host)[0]
 
 
-def test_the_second_report_replaces_the_first_in_the_same_comment(host):
+def test_the_second_report_replaces_the_first_in_the_same_comment_and_the_same_one_writes_nothing(host):
     post()
     host.comment(PULL, "reviewer", "Why this role?")
+    host.writes.clear()
+    assert post().stdout.startswith("Unchanged:") and host.writes == []
+
     host.run(RUN + 1)
     host.artifacts[RUN + 1, ARTIFACT] = archive({"comment.md": "nothing changes"})
 
@@ -90,14 +95,6 @@ def test_the_second_report_replaces_the_first_in_the_same_comment(host):
     first, second = bodies(host)
     assert "nothing changes" in first and REPORT.strip() not in first
     assert second == "Why this role?"
-
-
-def test_the_same_report_writes_nothing(host):
-    post()
-    host.writes.clear()
-
-    assert post().stdout.startswith("Unchanged:")
-    assert host.writes == []
 
 
 def test_a_comment_of_somebody_else_with_the_marker_is_not_taken_for_ours(host):
@@ -173,7 +170,7 @@ def test_a_run_from_before_the_base_was_changed_is_not_reported(host, when, refu
 
 @pytest.mark.parametrize("base", ["", OTHER_HEAD, "`@admin`"])
 def test_a_report_for_an_earlier_base_is_outdated_at_once(host, base):
-    host.artifacts[RUN, ARTIFACT] = archive({"comment.md": REPORT, "base": base})
+    reports(host, base=base)
 
     post()
 
@@ -219,7 +216,7 @@ def test_a_base_that_moves_marks_the_comments_of_its_pull_requests_alone(host):
 )
 def test_whatever_a_report_says_it_can_be_marked(host, report):
     """One that names the new base does not pretend to be of it, and a longest comment stays within the limit."""
-    host.artifacts[RUN, ARTIFACT] = archive({"comment.md": report, "base": BASE})
+    reports(host, report, base=BASE)
     post()
     host.tips["main"] = OTHER_HEAD
 
@@ -249,9 +246,7 @@ def test_a_failed_run_with_a_report_says_so_first(host):
 
 def test_the_warning_of_a_changed_program_cannot_be_folded_away_and_its_digests_are_not_shown(host):
     host.changed[PULL] = ["__main__.py"]
-    host.artifacts[RUN, ARTIFACT] = archive(
-        {"comment.md": "<details><summary>all is well</summary>", "base": BASE, "staging/digest.json": DIGESTS}
-    )
+    reports(host, "<details><summary>all is well</summary>", base=BASE, digests=DIGESTS)
 
     post()
 
@@ -275,7 +270,6 @@ def test_the_results_of_previews_are_in_the_comment_and_act_on_nobody(host):
 @pytest.mark.parametrize("event", ["push", "workflow_dispatch", "schedule"])
 def test_a_run_of_another_event_has_no_pull_request(host, event):
     host.run(RUN, event=event)
-
     assert code_of_refusal(post()) == "FT-REV-517"
 
 
@@ -288,68 +282,55 @@ def test_a_run_of_another_event_has_no_pull_request(host, event):
         (["tenants/shop.yaml/../../flux_tenancy/review/render/stack.py"], True),
         (["Makefile"], True),
         ([".github/workflows/review.yaml"], True),
+        ([], True),
     ],
 )
 def test_a_report_of_a_changed_program_says_so(host, files, warned):
     host.changed[PULL] = files
+    if not files:  # The list is cut off.
+        host.pulls[PULL]["changed_files"] = 3_001
 
     post()
 
     assert ("changes the program itself" in bodies(host)[0]) == warned
 
 
-def test_a_change_that_is_too_large_to_be_listed_may_be_one_of_the_program(host):
-    host.pulls[PULL]["changed_files"] = 3_001
-
-    post()
-
-    assert "changes the program itself" in bodies(host)[0]
-
-
 @pytest.mark.parametrize(
-    ("files", "code"),
+    "content",
     [
-        ({"other.md": REPORT}, "FT-REV-516"),
-        ({"comment.md": REPORT, "staging/digest.json": "{}"}, "FT-REV-516"),
-        ({"comment.md": REPORT, "staging/digest.json": DIGESTS.replace(DIGEST, "`@admin`")}, "FT-REV-516"),
-        ({"comment.md": "x" * (connection.FILE_LIMIT + 1)}, "FT-REV-516"),
-        ({"comment.md": "x" * 500_000}, "FT-REV-516"),
+        archive({"other.md": REPORT}),
+        archive({"comment.md": REPORT, "staging/digest.json": "{}"}),
+        archive({"comment.md": REPORT, "staging/digest.json": DIGESTS.replace(DIGEST, "`@admin`")}),
+        archive({"comment.md": "x" * (connection.FILE_LIMIT + 1)}),
+        archive({"comment.md": "x" * 500_000}),
+        b"#!/bin/sh",
     ],
-    ids=["no report", "no digests", "other digests", "too large", "a bomb"],
+    ids=["no report", "no digests", "other digests", "too large", "a bomb", "no archive"],
 )
-def test_an_artifact_that_no_report_comes_from_is_an_error(host, files, code):
+def test_an_artifact_that_no_report_comes_from_is_an_error(host, content):
     post()
-    host.artifacts[RUN, ARTIFACT] = archive(files)
+    host.artifacts[RUN, ARTIFACT] = content
 
-    assert code_of_refusal(post()) == code
+    assert code_of_refusal(post()) == "FT-REV-516"
     assert "No report: artifact review" in bodies(host)[0] and REPORT.strip() not in bodies(host)[0]
 
 
 def test_an_artifact_that_is_larger_than_the_host_says_is_not_read(host, monkeypatch):
+    listed = host._artifacts
+
+    def understated(run):
+        return {"artifacts": [each | {"size_in_bytes": 1} for each in listed(run)["artifacts"]]}
+
     monkeypatch.setattr(connection, "ARCHIVE_LIMIT", 100)
-    monkeypatch.setattr(FakeGitHub, "_artifacts", _understated(FakeGitHub._artifacts))
+    monkeypatch.setattr(host, "_artifacts", understated)
 
     assert code_of_refusal(post()) == "FT-REV-516"
 
 
-def _understated(listing):
-    def small(self, run):
-        found = listing(self, run)
-        return found | {"artifacts": [each | {"size_in_bytes": 1} for each in found["artifacts"]]}
-
-    return small
-
-
-@pytest.mark.parametrize(
-    ("artifacts", "code"),
-    [({}, "FT-REV-513"), ({(RUN, ARTIFACT): b"#!/bin/sh"}, "FT-REV-516")],
-    ids=["none", "no archive"],
-)
-def test_a_run_without_an_archive_is_an_error(host, artifacts, code):
+def test_a_run_without_an_archive_is_an_error(host):
     host.artifacts.clear()
-    host.artifacts.update(artifacts)
 
-    assert code_of_refusal(post()) == code
+    assert code_of_refusal(post()) == "FT-REV-513"
 
 
 @pytest.mark.parametrize("at", ["content", "list", "end", "flags", "method"])
@@ -379,24 +360,21 @@ def test_an_answer_that_is_cut_off_is_an_error(host, path):
     assert code_of_refusal(post()) == "FT-REV-512"
 
 
-def test_the_files_of_an_archive_are_bounded_together(monkeypatch):
-    monkeypatch.setattr(connection, "TOTAL_LIMIT", 20)
-    files = {f"{number}/digest.json": "0123456789" for number in range(3)}
-
-    assert unpacked(archive(files), is_part_of_the_report) is None
-    assert unpacked(archive(dict(list(files.items())[:2])), is_part_of_the_report) is not None
-
-
 def test_only_files_that_are_asked_for_are_read():
     content = archive({"comment.md": REPORT, "../../etc/passwd": "x", "a/b/digest.json": "x", "digest.json": "x"})
 
     assert list(unpacked(content, is_part_of_the_report) or ()) == ["comment.md"]
 
 
-def test_more_files_than_any_platform_has_are_not_read():
-    content = archive({f"{number}/digest.json": "" for number in range(connection.COUNT_LIMIT + 1)})
+@pytest.mark.parametrize(
+    ("count", "text", "is_read"),
+    [(2, "0123456789", True), (3, "0123456789", False), (connection.COUNT_LIMIT + 1, "", False)],
+)
+def test_the_files_of_an_archive_are_bounded_together_and_in_number(monkeypatch, count, text, is_read):
+    monkeypatch.setattr(connection, "TOTAL_LIMIT", 20)
+    content = archive({f"{number}/digest.json": text for number in range(count)})
 
-    assert unpacked(content, is_part_of_the_report) is None
+    assert (unpacked(content, is_part_of_the_report) is not None) is is_read
 
 
 @pytest.mark.parametrize("options", [(), ("--run", str(RUN), "--moved", "main")])
@@ -505,7 +483,7 @@ def test_a_long_report_is_cut_between_paragraphs_outside_of_code_tables_and_fold
 
 def test_the_comment_is_never_longer_than_the_host_accepts(host):
     paragraphs = "\n\n".join(f"paragraph {number} @someone" for number in range(10_000))
-    host.artifacts[RUN, ARTIFACT] = archive({"comment.md": paragraphs, "base": BASE, "staging/digest.json": DIGESTS})
+    reports(host, paragraphs, base=BASE, digests=DIGESTS)
 
     post()
 
@@ -527,27 +505,17 @@ def printed(*steps, errors=(), **summary):
     return json.dumps(found | {"diagnostics": [{"message": text, "severity": "error"} for text in errors]})
 
 
-def test_steps_are_counted_and_named_without_values():
-    output = printed(step(detailedDiff={"data.a": {"kind": "update"}}), step("same"), update=1, same=7)
+def test_steps_are_counted_and_named_without_values_and_a_replacement_says_why():
+    replaced = preview_block("staging", printed(step("replace", replaceReasons=["roleRef"]), replace=1))
+    assert "- replace `Secret apps/dev-team-git`: replaced because of `roleRef`" in replaced
 
+    output = printed(step(detailedDiff={"data.a": {"kind": "update"}}), step("same"), update=1, same=7)
     text = preview_block("staging", output)
 
     assert text.startswith("**pulumi preview of staging**: 1 to update.\n\n<details>")
     assert text.count("\n- ") == 1
     assert "- update `Secret apps/dev-team-git`: changes `data.a`" in text
     assert "hunter2" not in text
-
-
-def test_a_replacement_says_why():
-    text = preview_block("staging", printed(step("replace", replaceReasons=["roleRef"]), replace=1))
-
-    assert "- replace `Secret apps/dev-team-git`: replaced because of `roleRef`" in text
-
-
-def test_nothing_to_change_is_one_line():
-    assert (
-        preview_block("staging", printed(step("same"), same=1)) == "**pulumi preview of staging**: nothing to change."
-    )
 
 
 def test_a_preview_with_an_error_failed():
@@ -557,11 +525,24 @@ def test_a_preview_with_an_error_failed():
     assert "\\<b\\>@\u200boctocat\\</b\\> refused" in text
 
 
+FAILED = " failed; the log of the run says why."
+
+
 @pytest.mark.parametrize(
-    "output", ["", "error: x", "[]", '{"steps": 1}', "[" * 100_000, '{"steps": [{"op": 1, "urn": "a"}]}']
+    ("output", "said"),
+    [
+        (printed(step("same"), same=1), ": nothing to change."),
+        ("", FAILED),
+        ("error: x", FAILED),
+        ("[]", FAILED),
+        ('{"steps": 1}', FAILED),
+        ("[" * 100_000, FAILED),
+        ('{"steps": [{"op": 1, "urn": "a"}]}', FAILED),
+    ],
+    ids=["unchanged", "nothing", "an error", "a list", "no steps", "nested", "no step"],
 )
-def test_what_is_no_preview_has_failed(output):
-    assert preview_block("staging", output) == "**pulumi preview of staging** failed; the log of the run says why."
+def test_a_preview_without_steps_is_one_line(output, said):
+    assert preview_block("staging", output) == f"**pulumi preview of staging**{said}"
 
 
 def test_text_of_others_has_no_effect():
@@ -579,18 +560,23 @@ def test_a_block_has_a_bound():
     assert "- … and " in text
 
 
-def test_blocks_come_before_the_approval():
-    text = with_previews("## a\n\n### Approve\n\nb\n", {"staging": "**x**: y.\n\nz", "eu": "**v**: w."})
-
-    assert text == "## a\n\n### Preview in the cluster\n\n**v**: w.\n\n**x**: y.\n\nz\n\n### Approve\n\nb\n"
+IN_CLUSTER = "## a\n\n### Preview in the cluster\n\n"
 
 
-def test_a_report_without_an_approval_ends_with_the_blocks():
-    assert with_previews("## a\n", {"eu": "b"}) == "## a\n\n### Preview in the cluster\n\nb\n"
-    assert with_previews("## a\n", {}) == "## a\n"
-
-
-def test_blocks_that_are_too_long_together_are_cut_to_their_first_paragraph():
-    text = with_previews("## a\n", {"eu": f"b.\n\n{'c' * PREVIEW_LIMIT}", "us": "d.\n\ne"})
-
-    assert text == "## a\n\n### Preview in the cluster\n\nb.\n\nd.\n\ne\n"
+@pytest.mark.parametrize(
+    ("report", "blocks", "expected"),
+    [
+        (
+            "## a\n\n### Approve\n\nb\n",
+            {"us": "**x**: y.\n\nz", "eu": "w"},
+            f"{IN_CLUSTER}w\n\n**x**: y.\n\nz\n\n### Approve\n\nb\n",
+        ),
+        ("## a\n", {"eu": "b"}, f"{IN_CLUSTER}b\n"),
+        ("## a\n", {}, "## a\n"),
+        # Cut to the first paragraph.
+        ("## a\n", {"eu": f"b.\n\n{'c' * PREVIEW_LIMIT}", "us": "d.\n\ne"}, f"{IN_CLUSTER}b.\n\nd.\n\ne\n"),
+    ],
+    ids=["before the approval", "at the end", "none", "too long together"],
+)
+def test_previews_come_before_the_approval_or_at_the_end(report, blocks, expected):
+    assert with_previews(report, blocks) == expected

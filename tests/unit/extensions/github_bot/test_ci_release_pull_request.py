@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,13 @@ from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
 from flux_tenancy.extensions.github_bot.release_pull_request import BRANCH
-from tests.support.fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub, github
+from tests.support.fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub
+
+
+def commit(folder: Path) -> None:
+    author = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
+    for command in (["add", "."], [*author, "commit", "--quiet", "--message=a"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
 
 
 @pytest.fixture
@@ -22,9 +27,8 @@ def project(tmp_path, monkeypatch) -> Path:
     (folder / "Pulumi.yaml").write_text("name: platform\nruntime: python\n")
     for name in ("Pulumi.staging.yaml", "Pulumi.production.yaml", "README.md"):
         (folder / name).write_text("version: 2.9.4\n")
-    author = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
-    for command in (["init", "--quiet"], ["add", "."], [*author, "commit", "--quiet", "--message=first"]):
-        subprocess.run(["git", *command], cwd=folder, check=True)
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+    commit(folder)
     for name in ("Pulumi.staging.yaml", "README.md"):
         (folder / name).write_text("version: 2.9.5\n")
     monkeypatch.chdir(folder)
@@ -32,18 +36,16 @@ def project(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def host(monkeypatch) -> Iterator[FakeGitHub]:
-    with github() as fake:
-        for name, value in fake.environ.items():
-            monkeypatch.setenv(name, value)
-        url = f"{fake.url}/repos/{REPOSITORY}/git"
-        commit = {"sha": HEAD, "url": f"{url}/commits/{HEAD}", "tree": {"sha": "e" * 40}}
-        fake.content["/branches/main"] = {"name": "main", "commit": {"sha": HEAD}}
-        fake.content[f"/git/commits/{HEAD}"] = commit
-        fake.content["/git/trees"] = {"sha": "d" * 40, "url": f"{url}/trees/{'d' * 40}"}
-        fake.content["/git/commits"] = {"sha": OTHER_HEAD, "url": f"{url}/commits/{OTHER_HEAD}"}
-        fake.content["/git/refs"] = {"ref": f"refs/heads/{BRANCH}", "url": f"{url}/refs/heads/{BRANCH}"}
-        yield fake
+def host(host) -> FakeGitHub:
+    url = f"{host.url}/repos/{REPOSITORY}/git"
+    host.content |= {
+        "/branches/main": {"name": "main", "commit": {"sha": HEAD}},
+        f"/git/commits/{HEAD}": {"sha": HEAD, "url": f"{url}/commits/{HEAD}", "tree": {"sha": "e" * 40}},
+        "/git/trees": {"sha": "d" * 40, "url": f"{url}/trees/{'d' * 40}"},
+        "/git/commits": {"sha": OTHER_HEAD, "url": f"{url}/commits/{OTHER_HEAD}"},
+        "/git/refs": {"ref": f"refs/heads/{BRANCH}", "url": f"{url}/refs/heads/{BRANCH}"},
+    }
+    return host
 
 
 def propose(tmp_path: Path) -> Result:
@@ -73,9 +75,7 @@ def test_paths_are_those_of_the_repository(host, project, tmp_path, monkeypatch,
     (folder / "Pulumi.yaml").write_text(f"name: platform\nruntime: python\nstackConfigDir: {stacks}\n")
     file = folder / stacks / "Pulumi.eu.yaml"
     file.write_text("version: 2.9.4\n")
-    author = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
-    for command in (["add", "."], [*author, "commit", "--quiet", "--message=second"]):
-        subprocess.run(["git", *command], cwd=project, check=True)
+    commit(project)
     file.write_text("version: 2.9.5\n")
     monkeypatch.chdir(folder)
 

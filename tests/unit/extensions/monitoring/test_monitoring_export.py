@@ -42,6 +42,11 @@ def export() -> Result:
     return CliRunner().invoke(app, ["monitoring", "export", "out"])
 
 
+def write_out() -> None:
+    done = export()
+    assert done.exit_code == 0, done.output
+
+
 def exported(name: str) -> Any:
     return yaml.safe_load(Path("out", name).read_text())
 
@@ -55,7 +60,7 @@ def names(record: str) -> list[dict[str, str]]:
 
 
 def test_tenants_and_their_namespaces_are_series(project):
-    assert export().exit_code == 0
+    write_out()
 
     assert names("flux_tenancy:tenant:info") == [
         {"tenant": "shop", "contact": "shop@example.com", "lane": ""},
@@ -72,19 +77,16 @@ def test_a_tenant_that_is_leaving_has_no_alerts(project):
     leaving = tenant("dev-team", "apps") | {"state": "leaving"}
     write_stack(project, tenants={"dev-team": leaving})
 
-    assert export().exit_code == 0, export().output
+    write_out()
 
     assert names("flux_tenancy:tenant:info") == []
 
 
-@pytest.mark.parametrize(
-    ("flux", "policies", "seconds"),
-    [({}, {}, 4500), ({}, {"maximumTimeout": "2h"}, 8100)],
-)
-def test_a_worker_may_be_busy_for_the_longest_timeout(project, flux, policies, seconds):
-    write_stack(project, flux=flux, policies={"sources": {"allowed": ["ssh://git@git.example.com/*"]}} | policies)
+@pytest.mark.parametrize(("policies", "seconds"), [({}, 4500), ({"maximumTimeout": "2h"}, 8100)])
+def test_a_worker_may_be_busy_for_the_longest_timeout(project, policies, seconds):
+    write_stack(project, policies={"sources": {"allowed": ["ssh://git@git.example.com/*"]}} | policies)
 
-    assert export().exit_code == 0, export().output
+    write_out()
 
     [alert] = [rule for rule in rules() if rule.get("alert") == "FluxWorkerBusyTooLong"]
     assert alert["expr"].endswith(f"> {seconds}")
@@ -93,7 +95,7 @@ def test_a_worker_may_be_busy_for_the_longest_timeout(project, flux, policies, s
 def test_controllers_of_lanes_are_read_too(project):
     write_stack(project, flux={"lanes": {"tenants": {}, "batch": {}}})
 
-    assert export().exit_code == 0, export().output
+    write_out()
 
     [job] = exported("scrape.yaml")["scrape_configs"]
     pattern = job["relabel_configs"][1]["regex"]
@@ -102,31 +104,22 @@ def test_controllers_of_lanes_are_read_too(project):
     assert not re.fullmatch(pattern, "kustomize-controller-other")
 
 
-def test_only_failures_that_may_be_refusals_have_their_message_as_a_label(project):
-    assert export().exit_code == 0, export().output
+def test_only_failures_that_may_be_refusals_have_their_message_and_revisions_are_where_the_kind_has_them(project):
+    write_out()
 
-    found = {}
+    failures, revisions = {}, {}
     for each in exported("kube-state-metrics.yaml")["spec"]["resources"]:
+        kind = each["groupVersionKind"]["kind"]
         metrics = [metric for metric in each["metrics"] if metric["name"] == "resource_apply_failure_info"]
-        if metrics:
-            paths = [metric["each"]["info"]["path"][-1] for metric in metrics]
-            found[each["groupVersionKind"]["kind"]] = paths
+        failures[kind] = [metric["each"]["info"]["path"][-1] for metric in metrics]
+        [info] = [metric for metric in each["metrics"] if metric["name"] == "resource_info"]
+        revisions[kind] = ".".join(info["labelsFromPath"]["revision"])
+        assert all(metric["help"] for metric in each["metrics"])
 
-    assert found == {
+    assert {kind: paths for kind, paths in failures.items() if paths} == {
         "Kustomization": ["[reason=ReconciliationFailed]"],
         "HelmRelease": ["[reason=InstallFailed]", "[reason=UpgradeFailed]"],
     }
-
-
-def test_each_metric_is_explained_and_the_revision_is_where_the_kind_has_it(project):
-    assert export().exit_code == 0, export().output
-
-    revisions = {}
-    for each in exported("kube-state-metrics.yaml")["spec"]["resources"]:
-        [info] = [metric for metric in each["metrics"] if metric["name"] == "resource_info"]
-        revisions[each["groupVersionKind"]["kind"]] = ".".join(info["labelsFromPath"]["revision"])
-        assert all(metric["help"] for metric in each["metrics"])
-
     assert revisions == {
         "Kustomization": "status.lastAppliedRevision",
         "HelmRelease": "status.history.0.chartVersion",
@@ -137,7 +130,7 @@ def test_each_metric_is_explained_and_the_revision_is_where_the_kind_has_it(proj
 
 
 def test_each_runbook_is_a_heading_of_the_documentation(project):
-    assert export().exit_code == 0, export().output
+    write_out()
 
     pages = {file.name: headings(file) for file in DOCS.glob("*.md")}
     links = [rule["annotations"]["runbook_url"] for rule in rules() if "alert" in rule]
@@ -159,7 +152,7 @@ def test_the_documentation_and_the_contact_of_the_platform_are_in_the_alerts(pro
         monitoring={"documentation": "https://docs.example.com/flux/", "contact": "platform@example.com"},
     )
 
-    assert export().exit_code == 0, export().output
+    write_out()
 
     alerts = {rule["alert"]: rule for rule in rules() if "alert" in rule}
     links = {rule["annotations"]["runbook_url"].partition("#")[0] for rule in alerts.values()}
@@ -173,7 +166,7 @@ def test_the_objective_is_that_of_the_stack(project):
     objective = {"percent": 99.5, "within": "10m", "days": 7}
     write_stack(project, tenants={"shop": tenant("shop", "shop")}, monitoring={"objective": objective})
 
-    assert export().exit_code == 0, export().output
+    write_out()
 
     exprs = {rule.get("alert") or rule["record"]: rule["expr"] for rule in rules()}
     assert exprs["flux_tenancy:on_time"] == "flux_tenancy:waiting_seconds:max <= bool 600"
@@ -202,7 +195,7 @@ def registered(project: Path, **sections: Any) -> Mapping[str, Registration]:
 
 def test_the_operators_objects_say_the_same_and_come_after_the_controllers(project):
     write_stack(project, tenants={"shop": tenant("shop", "shop")})
-    assert export().exit_code == 0
+    write_out()
     [job] = exported("scrape.yaml")["scrape_configs"]
     without = registered(project)
 
@@ -259,7 +252,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(project):
 
 
 def test_panels_do_not_overlap_and_none_is_wider_than_the_dashboard(project):
-    assert export().exit_code == 0, export().output
+    write_out()
 
     for name in ("platform", "tenant"):
         taken: set[tuple[int, int]] = set()

@@ -129,15 +129,6 @@ def test_budgets_are_those_of_prometheus(project, cluster):
     assert [each["budget"] for each in data["stacks"][0]["tenants"]] == [0.5, None]
 
 
-def test_a_tenant_whose_base_file_is_missing_has_a_next_step(project, cluster):
-    (project.folder / "tenants/ops-team.yaml").unlink()
-
-    data, _ = written(project, "-s", "staging")
-
-    ops_team = data["stacks"][0]["tenants"][1]
-    assert ops_team["state"] == "failed" and "tenants/ops-team.yaml" in ops_team["message"] and ops_team["next"]
-
-
 def test_text_of_a_tenant_is_data_without_control_characters(project, cluster):
     data, page = written(project, "-s", "staging")
 

@@ -121,12 +121,7 @@ def test_code_hosts_get_the_lines():
         ("policy pod-volumes", "volumes[].csi.driver: a.b is not allowed", "policies: {csiDrivers: [a.b]}", ""),
         ("policy priority-classes", "spec.priorityClassName a is not allowed", "policies: {priorityClasses: [a]}", ""),
         ("policy volume-claims", "storageClassName a, b is not allowed", "policies: {storageClasses: [a, b]}", ""),
-        (
-            "policy node-placement",
-            "tolerations: a.b/c, d is not allowed",
-            "policies: {tolerations: [a.b/c, d]}",
-            "",
-        ),
+        ("policy node-placement", "tolerations: a.b/c, d is not allowed", "policies: {tolerations: [a.b/c, d]}", ""),
         (
             "Pod Security",
             'violates PodSecurity "restricted:latest": x',

@@ -99,10 +99,7 @@ def test_an_error_of_flate_is_shown(tmp_path, path):
         read_repository(repository(tmp_path, app__a="a: 1\n"), SYNCS)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [("a: [\n", "line 2: "), ("a: 1\na: 2\n", "line 2: duplicate key 'a'")],
-)
+@pytest.mark.parametrize(("text", "reason"), [("a: [\n", "line 2: "), ("a: 1\na: 2\n", "line 2: duplicate key 'a'")])
 def test_a_file_that_is_no_yaml_is_named_with_its_line(tmp_path, text, reason):
     with pytest.raises(OperationError) as raised:
         read_repository(repository(tmp_path, bad=text), SYNCS)
