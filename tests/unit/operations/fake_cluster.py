@@ -17,35 +17,29 @@ import yaml
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 KYVERNO = "/apis/policies.kyverno.io/v1"
+
+
+def _kinds(*kinds: str, namespaced: bool = True) -> list[dict[str, Any]]:
+    """Kinds as discovery has them, each with the name of its resource before it."""
+    named = (each.split() for each in kinds)
+    return [{"name": name, "kind": kind, "namespaced": namespaced} for name, kind in named]
+
+
 DISCOVERY: dict[str, dict[str, Any]] = {
     "/api/v1": {
-        "resources": [
-            {"name": "services", "kind": "Service", "namespaced": True},
-            {"name": "pods", "kind": "Pod", "namespaced": True},
-            {"name": "namespaces", "kind": "Namespace", "namespaced": False},
-        ]
+        "resources": [*_kinds("services Service", "pods Pod"), *_kinds("namespaces Namespace", namespaced=False)]
     },
     "/apis/apps": {
         "preferredVersion": {"groupVersion": "apps/v1"},
         "versions": [{"groupVersion": "apps/v1"}, {"groupVersion": "apps/v1beta1"}],
     },
-    "/apis/apps/v1": {
-        "resources": [
-            {"name": "deployments", "kind": "Deployment", "namespaced": True},
-            {"name": "deployments/scale", "kind": "Scale", "namespaced": True},
-        ]
-    },
-    "/apis/apps/v1beta1": {"resources": [{"name": "deployments", "kind": "Deployment", "namespaced": True}]},
+    "/apis/apps/v1": {"resources": _kinds("deployments Deployment", "deployments/scale Scale")},
+    "/apis/apps/v1beta1": {"resources": _kinds("deployments Deployment")},
     "/apis/notification.toolkit.fluxcd.io": {
         "preferredVersion": {"groupVersion": "notification.toolkit.fluxcd.io/v1"},
         "versions": [],
     },
-    "/apis/notification.toolkit.fluxcd.io/v1": {
-        "resources": [
-            {"name": "alerts", "kind": "Alert", "namespaced": True},
-            {"name": "receivers", "kind": "Receiver", "namespaced": True},
-        ]
-    },
+    "/apis/notification.toolkit.fluxcd.io/v1": {"resources": _kinds("alerts Alert", "receivers Receiver")},
 }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import yaml
+
 CLUSTER_UID = "3f1c1d0e-7a36-4b8e-9e8d-0c5f3c6f7a11"
 PULUMI = "pulumi-kubernetes-73a6b85d"
 APPLIED, EDITED = "2026-11-23T03:20:28Z", "2026-11-24T09:15:00Z"
@@ -51,107 +53,67 @@ def resource(type_: str, manifest: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-CONTROLLER = stored(
-    {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "kustomize-controller", "namespace": "flux-system"},
-        "spec": {
-            "replicas": 1,
-            "template": {
-                "spec": {
-                    "restartPolicy": "Always",
-                    "containers": [
-                        {
-                            "name": "manager",
-                            "args": ["--no-cross-namespace-refs=true", "--log-level=info"],
-                            "resources": {"limits": {"cpu": "1"}},
-                        }
-                    ],
-                }
-            },
-        },
-    },
-    {
-        "f:spec": {
-            "f:replicas": {},
-            "f:template": {
-                "f:spec": {
-                    "f:containers": {
-                        'k:{"name":"manager"}': {
-                            ".": {},
-                            "f:name": {},
-                            "f:args": {},
-                            "f:resources": {"f:limits": {"f:cpu": {}}},
-                        }
-                    }
-                }
-            },
-        }
-    },
-)
-BINDING = stored(
-    {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": "flux-tenancy-host-access"},
-        "spec": {"policyName": "flux-tenancy-host-access", "validationActions": ["Deny"]},
-    },
+_MANIFESTS = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: kustomize-controller, namespace: flux-system}
+spec:
+  replicas: 1
+  template:
+    spec:
+      restartPolicy: Always
+      containers:
+        - name: manager
+          args: [--no-cross-namespace-refs=true, --log-level=info]
+          resources: {limits: {cpu: "1"}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: flux-tenancy-host-access}
+spec: {policyName: flux-tenancy-host-access, validationActions: [Deny]}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: allow-egress, namespace: flux-system}
+spec: {podSelector: {}, policyTypes: [Ingress]}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: dev-team-webhook, namespace: apps}
+type: Opaque
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: apps, labels: {toolkit.fluxcd.io/tenant: dev-team}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: dev-team-reconciler, namespace: apps, labels: {toolkit.fluxcd.io/tenant: dev-team}}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: flux-tenant}
+subjects: [{kind: ServiceAccount, name: dev-team, namespace: apps}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: buckets.source.toolkit.fluxcd.io}
+spec:
+  scope: Namespaced
+  versions: [{name: v1, schema: {properties: {spec: {x_kubernetes_list_type: set}}}}]
+"""
+_MANAGER = {".": {}, "f:name": {}, "f:args": {}, "f:resources": {"f:limits": {"f:cpu": {}}}}
+_OF_CONTROLLER = {"f:template": {"f:spec": {"f:containers": {'k:{"name":"manager"}': _MANAGER}}}}
+_FIELDS: tuple[dict[str, Any], ...] = (
+    {"f:spec": {"f:replicas": {}, **_OF_CONTROLLER}},
     {"f:spec": {"f:policyName": {}, "f:validationActions": {'v:"Deny"': {}}}},
-)
-NETWORK_POLICY = stored(
-    {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": {"name": "allow-egress", "namespace": "flux-system"},
-        "spec": {"podSelector": {}, "policyTypes": ["Ingress"]},
-    },
     {"f:spec": {"f:podSelector": {}, "f:policyTypes": {}}},
-)
-SECRET = stored(
-    {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "dev-team-webhook", "namespace": "apps"},
-        "type": "Opaque",
-        "data": SEALED,
-    },
     {"f:data": {"f:token": {}}, "f:type": {}},
-)
-NAMESPACE = stored(
-    {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": "apps", "labels": {"toolkit.fluxcd.io/tenant": "dev-team"}},
-    },
     {},
-)
-ROLE_BINDING = stored(
-    {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {
-            "name": "dev-team-reconciler",
-            "namespace": "apps",
-            "labels": {"toolkit.fluxcd.io/tenant": "dev-team"},
-        },
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "flux-tenant"},
-        "subjects": [{"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}],
-    },
     {"f:roleRef": {}, "f:subjects": {}},
-)
-DEFINITION = stored(
-    {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "buckets.source.toolkit.fluxcd.io"},
-        "spec": {
-            "scope": "Namespaced",
-            "versions": [{"name": "v1", "schema": {"properties": {"spec": {"x_kubernetes_list_type": "set"}}}}],
-        },
-    },
     {"f:spec": {"f:scope": {}, "f:versions": {}}},
 )
+CONTROLLER, BINDING, NETWORK_POLICY, SECRET, NAMESPACE, ROLE_BINDING, DEFINITION = map(
+    stored, yaml.safe_load_all(_MANIFESTS), _FIELDS
+)
+SECRET["data"] = SEALED
 RESOURCES = [
     {"type": "pulumi:pulumi:Stack", "urn": "urn:pulumi:staging::flux-tenancy::pulumi:pulumi:Stack::x", "outputs": {}},
     {
@@ -168,10 +130,7 @@ RESOURCES = [
     resource("kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", DEFINITION),
 ]
 LISTS = {
-    "/api/v1/namespaces": [
-        NAMESPACE,
-        {"metadata": {"name": "kube-system", "uid": CLUSTER_UID}},
-    ],
+    "/api/v1/namespaces": [NAMESPACE, {"metadata": {"name": "kube-system", "uid": CLUSTER_UID}}],
     "/apis/apps/v1/deployments": [CONTROLLER],
     "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings": [BINDING],
     "/apis/networking.k8s.io/v1/networkpolicies": [NETWORK_POLICY],

@@ -54,6 +54,7 @@ def found(host: FakeGitHub, monkeypatch, **options: str) -> tuple[set[tuple[str,
     recorded = state(host, **options)
     monkeypatch.setattr(search, "read_recorded", lambda *_: recorded)
     differences, unread = host_differences(recorded, "staging", Path())
+    assert "of-a-secret" not in str(differences), "nobody else knows the address of a Receiver"
     return {(each.what.value, each.kind, each.field, str(each.cluster)) for each in differences}, unread
 
 
@@ -72,11 +73,7 @@ def test_what_is_as_the_last_update_has_registered_it_is_no_drift(host, monkeypa
             HOOK | {"config": {"url": "https://example.com/evil"}},
             ("changed", "RepositoryWebhook", "configuration.url", "https://example.com/evil"),
         ),
-        (
-            "/hooks/2",
-            HOOK | {"config": None},
-            ("changed", "RepositoryWebhook", "configuration.url", str(MISSING)),
-        ),
+        ("/hooks/2", HOOK | {"config": None}, ("changed", "RepositoryWebhook", "configuration.url", str(MISSING))),
         (
             "/hooks/2",
             HOOK | {"config": {"url": URL, "insecure_ssl": "1"}},
@@ -97,14 +94,6 @@ def test_what_somebody_has_deleted_is_missing(host, monkeypatch):
 
     assert {each[:2] for each in differences} == {("missing", "RepositoryDeployKey"), ("missing", "RepositoryWebhook")}
     assert unread == []
-
-
-def test_the_secret_address_of_a_receiver_is_not_shown(host, monkeypatch):
-    host.content[f"{AT}/hooks/2"] = HOOK | {"config": {"url": "https://example.com/evil"}}
-    recorded = state(host)
-    monkeypatch.setattr(search, "read_recorded", lambda *_: recorded)
-
-    assert "of-a-secret" not in str(host_differences(recorded, "staging", Path()))
 
 
 def test_credentials_that_github_refuses_are_told_and_nothing_counts_as_missing(host, monkeypatch):
