@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Ran, invoke
+from commands import Ran, invoke, refusal, told
 from sample_state import RESOURCES
 from tenants_project import write_tenants_project
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from flux_tenancy.command.app import app
-from flux_tenancy.command.program import ExitCode
+from flux_tenancy.command.app import app, main
+from flux_tenancy.command.program import MEANINGS, ExitCode
+from flux_tenancy.operations.tenants import overview
 
 STACK, TENANT = "staging", "dev-team"
 
@@ -288,13 +290,73 @@ def test_no_option_reads_a_variable_of_others():
     assert (read, root) == (set(), {"PULUMI_OPTION_CWD"})
 
 
-def test_the_shells_stack_is_the_default(project, monkeypatch):
+OFFBOARD = ("tenant", "offboard", TENANT, "--no-backup", "--no-preview")
+
+
+def leaving(project: Path) -> list[str]:
+    """The stacks that the tenant leaves."""
+    return sorted(file.name.split(".")[1] for file in project.glob("Pulumi.*.yaml") if "leaving" in file.read_text())
+
+
+def test_the_shells_stack_is_the_default_unless_one_is_named(project, monkeypatch):
     monkeypatch.setenv("PULUMI_STACK", "production")
 
-    assert CliRunner().invoke(app, ["tenant", "offboard", TENANT, "--no-backup", "--no-preview"]).exit_code == 0
+    told(invoke(*OFFBOARD))
+    assert leaving(project) == ["production"]
+    assert "Pulumi.production.yaml" in refusal(invoke("drift", "show"))
 
-    assert "state: leaving" in (project / "Pulumi.production.yaml").read_text()
-    assert "state: leaving" not in (project / f"Pulumi.{STACK}.yaml").read_text()
+    told(invoke(*OFFBOARD, "-s", STACK))
+    assert leaving(project) == ["production", STACK]
+    assert f"Pulumi.{STACK}.yaml" in refusal(invoke("drift", "show", "-s", STACK))
+
+
+def test_the_only_stack_is_the_default(project):
+    (project / "Pulumi.production.yaml").unlink()
+
+    told(invoke(*OFFBOARD))
+    assert leaving(project) == [STACK]
+    assert f"Pulumi.{STACK}.yaml" in refusal(invoke("drift", "show"))
+
+
+@pytest.mark.parametrize(
+    ("stacks", "expected"),
+    [
+        ((), ["production", "staging"]),
+        (("staging", "production", "staging"), ["staging", "production"]),
+        (("staging,production",), ["staging", "production"]),
+    ],
+    ids=["all", "repeated", "with commas"],
+)
+def test_a_report_covers_the_named_stacks_once_from_any_folder_of_the_project(project, monkeypatch, stacks, expected):
+    monkeypatch.chdir(project / "tenants")
+    options = [part for stack in stacks for part in ("-s", stack)]
+
+    out = told(invoke("tenant", "list", "--no-policies", "-o", "json", *options))
+
+    assert [each["stack"] for each in json.loads(out)["stacks"]] == expected
+
+
+@pytest.mark.parametrize("stacks", ["", "staging,", "staging,.."])
+def test_each_of_several_names_is_checked(project, stacks):
+    refused(project, "FT-CFG-630", "tenant offboard", more=("-s", stacks))
+
+
+def test_a_fault_of_the_program_is_shown_and_is_no_finding(project, monkeypatch, capsys):
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("a fault of the program")
+
+    monkeypatch.setattr(overview, "show_tenants", fails)
+    monkeypatch.setattr(sys, "argv", ["flux-tenancy", "tenant", "list"])
+
+    with pytest.raises(SystemExit) as ended:
+        main()
+
+    assert ended.value.code == ExitCode.FAILED
+    assert "RuntimeError: a fault of the program" in capsys.readouterr().err
+
+
+def test_each_exit_code_has_its_meaning_in_the_help():
+    assert MEANINGS.keys() == set(ExitCode)
 
 
 @pytest.mark.parametrize("name", [name for name in WITH_STACK if CASES[name].no_stack])
