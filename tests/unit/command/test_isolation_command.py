@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from commands import invoke
+from commands import invoke, refusal
 
 from flux_tenancy.command.program import ExitCode
 from flux_tenancy.components.config.messages import Message
@@ -91,8 +91,7 @@ def test_in_a_project_the_current_context_is_attacked_unless_a_stack_is_named(pr
 
 
 @pytest.mark.parametrize(
-    ("stack", "cluster"),
-    [("eu", "eu"), ("acme/platform/eu", "eu"), ("us", "kind"), ("..", "kind"), ("", "kind")],
+    ("stack", "cluster"), [("eu", "eu"), ("acme/platform/eu", "eu"), ("us", "kind"), ("..", "kind"), ("", "kind")]
 )
 def test_the_stack_of_the_shell_counts_only_in_its_project(project, shell, monkeypatch, stack, cluster):
     monkeypatch.setenv("PULUMI_STACK", stack)
@@ -113,24 +112,15 @@ def test_options_for_a_cluster_without_a_stack_come_before_the_stack_of_the_shel
 def test_a_missing_kubeconfig_is_one_clear_error(tmp_path):
     path = tmp_path / "kubeconfig"
 
-    code, said = end("--kubeconfig", str(path))
-
-    assert (code, said.splitlines()) == (
-        ExitCode.FAILED,
-        [
-            f"error: --kubeconfig: '{path}' cannot be read: No such file or directory; correct the path, or the file "
-            "(FT-CFG-020)",
-            "remedy: correct it and run the command again",
-        ],
+    assert refusal(invoke("isolation", "--kubeconfig", str(path))) == (
+        f"error: --kubeconfig: '{path}' cannot be read: No such file or directory; correct the path, or the file "
+        "(FT-CFG-020)\nremedy: correct it and run the command again\n"
     )
 
 
 def test_a_missing_context_is_one_clear_error():
-    code, said = end("--context", "b")
-
-    assert (code, said.splitlines()[0]) == (
-        ExitCode.FAILED,
-        "error: --context: the kubeconfig has no context 'b'; name one of these: kind, prod (FT-CLU-003)",
+    assert refusal(invoke("isolation", "--context", "b")).splitlines()[0] == (
+        "error: --context: the kubeconfig has no context 'b'; name one of these: kind, prod (FT-CLU-003)"
     )
 
 
@@ -141,27 +131,35 @@ def test_a_cluster_that_does_not_answer_is_one_clear_error():
     assert said.splitlines()[1].startswith(f"error: --kubeconfig: {SERVER}/kind cannot be reached")
 
 
-def test_without_role_requires_live_objects():
-    code, said = end("--without", "role")
-
-    assert code == ExitCode.FAILED
-    assert said.splitlines()[1] == "remedy: add --live"
+HELP = "see `flux-tenancy isolation --help`"
 
 
-@pytest.mark.parametrize("option", ["--profile", "--context", "--kubeconfig"])
-def test_a_stack_describes_its_own_cluster(option):
-    code, said = end("--stack", "staging", option, "restricted")
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        ("--without role", "add --live"),
+        # A stack describes its own cluster.
+        ("--stack staging --profile restricted", "leave out --stack or --profile"),
+        ("--stack staging --context prod", "leave out --stack or --context"),
+        ("--stack staging --kubeconfig a", "leave out --stack or --kubeconfig"),
+        ("--without luck", HELP),
+        ("--output pdf", HELP),
+        ("--profile odd", HELP),
+        ("--no", HELP),
+    ],
+)
+def test_options_that_are_not_valid_are_an_error_with_its_remedy(arguments, remedy):
+    said = refusal(invoke("isolation", *arguments.split()))
 
-    assert (code, said.splitlines()[1]) == (ExitCode.FAILED, f"remedy: leave out --stack or {option}")
+    assert said.splitlines()[1:] == [f"remedy: {remedy}"] and "Value error" not in said
 
 
-@pytest.mark.parametrize("arguments", [("--without", "luck"), ("--output", "pdf"), ("--profile", "odd"), ("--no",)])
-def test_usage_errors_have_the_same_exit_code(arguments):
-    code, said = end(*arguments)
-
-    assert code == ExitCode.FAILED
-    assert said.splitlines()[1:] == ["remedy: see `flux-tenancy isolation --help`"]
-    assert "Value error" not in said
+@pytest.fixture
+def empty_inventory(monkeypatch) -> None:
+    """No tenant has an account, and there is nothing to find."""
+    monkeypatch.setattr(run, "has_account", lambda *_: False)
+    monkeypatch.setattr(run, "read_lists", lambda *_: None)
+    monkeypatch.setattr(run, "against_profile", lambda *_: ())
 
 
 @pytest.fixture
@@ -222,11 +220,7 @@ def test_the_inventory_of_a_tenant_needs_no_account(leaving, monkeypatch, accoun
     assert seen == [Tenancy(name, (name,), "") for name in ("blue-team", "dev-team")] * 2
 
 
-def test_the_report_names_the_cluster_that_was_attacked(leaving, monkeypatch, tmp_path):
-    monkeypatch.setattr(run, "has_account", lambda *_: False)
-    monkeypatch.setattr(run, "read_lists", lambda *_: None)
-    monkeypatch.setattr(run, "against_profile", lambda *_: ())
-
+def test_the_report_names_the_cluster_that_was_attacked(leaving, empty_inventory, tmp_path):
     for output in ("json", "table"):
         end("--profile", "restricted", "--context", "prod", "-o", output, "-f", str(tmp_path / output))
 
@@ -235,12 +229,8 @@ def test_the_report_names_the_cluster_that_was_attacked(leaving, monkeypatch, tm
     assert f"of prod ({SERVER}/prod), Kubernetes v1.36.3" in " ".join((tmp_path / "table").read_text().split())
 
 
-def test_a_selection_that_selects_nothing_is_an_error(leaving, monkeypatch):
+def test_a_selection_that_selects_nothing_is_an_error(leaving, empty_inventory):
     """A typo in a pipeline would find nothing for ever."""
-    monkeypatch.setattr(run, "has_account", lambda *_: False)
-    monkeypatch.setattr(run, "read_lists", lambda *_: None)
-    monkeypatch.setattr(run, "against_profile", lambda *_: ())
-
     assert end("--profile", "restricted", "--only", "inventory")[0] == ExitCode.OK
     code, said = end("--profile", "restricted", "--only", "inventory", "--only", "47-worker")
     assert code == ExitCode.FAILED

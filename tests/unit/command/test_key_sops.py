@@ -1,17 +1,26 @@
-"""`flux-tenancy key sops`: keys are made, rotated and withdrawn, and nothing private is seen."""
+"""`flux-tenancy key sops` and `key sops-config`: keys are made, rotated and withdrawn, and nothing private is seen.
+
+One `.sops.yaml` for a repository comes out of what all stacks say in plain text.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+import yaml
 from sops_project import Project, sealed
 
 from flux_tenancy.components.keys.age_keys import read_identities
 from flux_tenancy.components.keys.openpgp_keys import read_private_keys
+from flux_tenancy.operations.sops_keys import encrypted_files
+from flux_tenancy.operations.stack.pulumi_cli import PulumiConfig
 from tests.support.post_quantum_key import IDENTITY, RECIPIENT
 
 AGE = "tenants.dev-team.sync.decryption.age"
+DECRYPTION = ("tenants", "dev-team", "sync", "decryption")
+OPENPGP = (*DECRYPTION, "openpgp", "fingerprints")
 STRANGER = "age1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z"
 
 
@@ -116,7 +125,7 @@ def test_an_openpgp_key_names_its_owner(project):
     [key] = read_private_keys(project.kept("tenants.dev-team.sync.decryption.openpgp.privateKeys"))
     assert f"Fingerprint: {key.fingerprint}\n" in out
     assert "flux-tenancy staging/dev-team" in key.private
-    assert project.said("tenants", "dev-team", "sync", "decryption", "openpgp", "fingerprints") == [key.fingerprint]
+    assert project.said(*OPENPGP) == [key.fingerprint]
     assert key.private.splitlines()[4] not in out
 
 
@@ -151,11 +160,16 @@ def test_files_of_a_checkout_that_need_the_new_key_are_listed(project, checkout)
     ]
 
 
-def test_the_name_of_a_file_is_quoted_and_escaped(project, checkout):
+def test_the_name_of_a_file_is_quoted_and_escaped_and_reaches_no_shell(project, checkout):
     make(project)
-    encrypted(checkout, "staging/a.yaml; touch b\x1b[31m\n.yaml", *recipients(project))
+    [only] = recipients(project)
+    encrypted(checkout, "staging/a.yaml; touch b\x1b[31m\n.yaml", only)
+    command = "sops updatekeys --yes 'staging/a.yaml; touch b [31m .yaml'"
 
-    assert "    sops updatekeys --yes 'staging/a.yaml; touch b [31m .yaml'" in make(project, "--repo", str(checkout))
+    assert f"    {command}" in make(project, "--repo", str(checkout))
+
+    refused = project.refused("sops", "dev-team", "--stack", "staging", "--withdraw", only, "--repo", str(checkout))
+    assert f"`{command}`" in refused
 
 
 @pytest.mark.parametrize(
@@ -180,17 +194,6 @@ def test_files_of_each_format_of_sops_are_read(project, checkout, text):
     )
     (checkout / "file").write_text("ENC[AES256_GCM,data:AA==]\n" + text.format(newest))
     assert "none of 1 encrypted files" in withdraw(project, only, "--repo", str(checkout))
-
-
-def test_the_name_of_a_file_reaches_no_shell(project, checkout):
-    make(project)
-    [only] = recipients(project)
-    make(project)
-    (checkout / "a;touch b").write_text(f"ENC[AES256_GCM,data:AA==]\nsops:\n  age:\n  - recipient: {only}\n")
-
-    refused = project.refused("sops", "dev-team", "--stack", "staging", "--withdraw", only, "--repo", str(checkout))
-
-    assert "`sops updatekeys --yes 'a;touch b'`" in refused
 
 
 def test_a_withdrawn_key_is_removed_and_its_files_are_listed(project, checkout):
@@ -220,7 +223,7 @@ def test_a_key_is_withdrawn_while_one_of_another_kind_decrypts_its_files(project
     [old] = recipients(project)
     make(project)
     make(project, "--openpgp")
-    [fingerprint] = project.said("tenants", "dev-team", "sync", "decryption", "openpgp", "fingerprints")
+    [fingerprint] = project.said(*OPENPGP)
     encrypted(checkout, "staging/a.yaml", old, fingerprint)
 
     assert f"--rm-age {old} staging/a.yaml" in withdraw(project, old, "--repo", str(checkout))
@@ -229,15 +232,14 @@ def test_a_key_is_withdrawn_while_one_of_another_kind_decrypts_its_files(project
 @pytest.mark.parametrize("written", [str.upper, str.lower])
 def test_an_openpgp_key_is_withdrawn_by_its_fingerprint(project, written):
     make(project, "--openpgp")
-    path = ("tenants", "dev-team", "sync", "decryption", "openpgp", "fingerprints")
-    [old] = project.said(*path)
+    [old] = project.said(*OPENPGP)
     make(project, "--openpgp")
 
     out = withdraw(project, written(old))
 
     assert f"`sops rotate --in-place --rm-pgp {old} <file>`" in out
-    assert old not in project.said(*path)
-    assert len(project.said(*path)) == 1
+    [newest] = project.said(*OPENPGP)
+    assert newest != old
 
 
 @pytest.mark.parametrize(("arguments", "out_of"), [((), "age"), (("--openpgp",), "openpgp")])
@@ -264,6 +266,23 @@ def test_an_unknown_key_cannot_be_withdrawn(project):
     assert recipients(project)[0] in said
 
 
+def test_a_folder_of_the_checkout_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
+    """Its files may be encrypted for the very key that is being withdrawn."""
+    (tmp_path / "private").mkdir()
+    (tmp_path / ".git").mkdir()
+    scan = os.scandir
+
+    def refused(path):
+        if path.endswith(("private", ".git")):
+            raise PermissionError(13, "Permission denied", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+
+    with pytest.raises(PermissionError, match="private"):
+        encrypted_files(tmp_path)
+
+
 def test_a_value_that_is_not_a_key_is_an_error_that_does_not_repeat_it(project):
     make(project)
     file = project.folder / "Pulumi.staging.yaml"
@@ -275,17 +294,135 @@ def test_a_value_that_is_not_a_key_is_an_error_that_does_not_repeat_it(project):
     assert "pa55word" not in said
 
 
+def key(project: Project, *arguments: str, stack: str = "staging") -> None:
+    project.told("sops", *arguments, "--stack", stack)
+
+
+def rules(project: Project, *arguments: str) -> dict[str, dict[str, str]]:
+    """Creation rules by their path."""
+    text = project.told("sops-config", *arguments)
+    return {rule.pop("path_regex"): rule for rule in yaml.safe_load(text)["creation_rules"]}
+
+
+def change(project: Project, change, stack: str = "staging") -> None:
+    """Let somebody edit what the stack says of the tenant's decryption."""
+    file = project.folder / f"Pulumi.{stack}.yaml"
+    content = yaml.safe_load(file.read_text())
+    change(content["config"]["flux-tenancy:tenants"]["dev-team"]["sync"].setdefault("decryption", {}))
+    file.write_text(yaml.safe_dump(content))
+
+
+def test_each_environment_has_rules_with_its_own_recipients_without_any_decrypting(project, monkeypatch):
+    key(project, "dev-team")
+    key(project, "dev-team", "--openpgp")
+    key(project, "dev-team", stack="production")
+    monkeypatch.delattr(PulumiConfig, "_run")
+
+    found = rules(project, "dev-team")
+
+    staging = project.said(*DECRYPTION)
+    production = project.said(*DECRYPTION, stack="production")
+    assert found["^staging/"] == {"age": staging["age"]["recipients"][0], "pgp": staging["openpgp"]["fingerprints"][0]}
+    assert found["^production/.*\\.ya?ml$"] == {
+        "encrypted_regex": "^(data|stringData)$",
+        "age": production["age"]["recipients"][0],
+    }
+
+
+def test_a_renamed_project_has_the_same_rules(project):
+    key(project, "dev-team")
+    found = rules(project, "dev-team")
+    for file in ("Pulumi.yaml", "Pulumi.staging.yaml", "Pulumi.production.yaml"):
+        text = (project.folder / file).read_text()
+        (project.folder / file).write_text(text.replace("flux-tenancy", "platform"))
+
+    assert rules(project, "dev-team") == found
+
+
+def test_all_keys_that_decrypt_are_encrypted_for_until_they_are_withdrawn(project):
+    key(project, "dev-team")
+    key(project, "dev-team")
+
+    assert rules(project, "dev-team")["^staging/"]["age"] == ",".join(project.said(*DECRYPTION)["age"]["recipients"])
+
+
+def test_a_stack_without_keys_has_no_rule(project):
+    key(project, "dev-team", stack="production")
+
+    assert set(rules(project, "dev-team")) == {"^production/.*\\.ya?ml$", "^production/"}
+
+
+def test_the_platforms_repository_has_a_folder_for_each_stack(project):
+    key(project, "--platform")
+
+    assert "^clusters/staging/" in rules(project, "--platform")
+
+
+def test_keys_of_a_key_management_service_are_named_by_its_own_rule(project):
+    identity = {"provider": "gcp", "keys": ["projects/p/locations/global/keyRings/r/cryptoKeys/k"]}
+    change(project, lambda decryption: decryption.update(workloadIdentity=identity))
+
+    assert rules(project, "dev-team")["^staging/"] == {"gcp_kms": identity["keys"][0]}
+
+
+def test_a_key_of_two_environments_is_refused(project):
+    key(project, "dev-team")
+    [recipient] = project.said(*DECRYPTION)["age"]["recipients"]
+    change(project, lambda decryption: decryption.update(age={"recipients": [recipient]}), stack="production")
+
+    error, _ = project.refused("sops-config", "dev-team").splitlines()
+    assert error.endswith("(FT-OPS-038)")
+    assert all(each in error for each in ("Pulumi.production.yaml", "Pulumi.staging.yaml", recipient))
+
+
+@pytest.mark.parametrize(
+    ("public", "said"),
+    [
+        ([], "error: Pulumi.staging.yaml has tenants.dev-team.sync.decryption.age.identities, but not "),
+        (["age1qq"], "error: Pulumi.staging.yaml: tenants.dev-team.sync.decryption.age.recipients[0]: "),
+    ],
+)
+def test_missing_or_invalid_public_keys_are_an_error(project, public, said):
+    key(project, "dev-team")
+    change(project, lambda decryption: decryption["age"].update(recipients=public))
+
+    assert project.refused("sops-config", "dev-team").startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("decryption", "code", "path"),
+    [
+        ({"workloadIdentity": {"provider": "gpc", "keys": ["k"]}}, "FT-CFG-606", "workloadIdentity.provider"),
+        ({"workloadIdentity": {"provider": "aws", "keys": ["k"]}}, "FT-CFG-605", "workloadIdentity.roleArn"),
+        ({"workloadIdentity": "aws"}, "FT-CFG-609", "workloadIdentity"),
+        ({"age": {"recipients": 5}}, "FT-CFG-609", "age.recipients"),
+        ({"openpgp": {"fingerprint": "A"}}, "FT-CFG-602", "openpgp.fingerprint"),
+    ],
+)
+def test_what_is_not_valid_is_an_error_of_the_file(project, decryption, code, path):
+    change(project, lambda section: section.update(decryption))
+
+    error, _ = project.refused("sops-config", "dev-team").split("\nremedy: ")
+
+    assert error.startswith(f"error: Pulumi.staging.yaml: tenants.dev-team.sync.decryption.{path}: ")
+    assert error.endswith(f"({code})")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "field"),
     [
-        ((), "FT-OPS-006", "`flux-tenancy key sops TENANT`"),
-        (("dev-team", "--platform"), "FT-OPS-006", "`flux-tenancy key sops TENANT`"),
-        (("dev-taem",), "FT-OPS-004", "listed: dev-team, ops-team"),
-        (("dev-team", "--repo", "nowhere"), "FT-OPS-008", "nowhere"),
+        ("sops --stack staging", "FT-OPS-006", "`flux-tenancy key sops TENANT`"),
+        ("sops dev-team --platform --stack staging", "FT-OPS-006", "`flux-tenancy key sops TENANT`"),
+        ("sops dev-taem --stack staging", "FT-OPS-004", "listed: dev-team, ops-team"),
+        ("sops dev-team --repo nowhere --stack staging", "FT-OPS-008", "nowhere"),
+        ("sops-config", "FT-OPS-006", "`flux-tenancy key sops-config TENANT`"),
+        ("sops-config dev-team --platform", "FT-OPS-006", "`flux-tenancy key sops-config TENANT`"),
+        ("sops-config dev-team", "FT-OPS-036", "`flux-tenancy key sops dev-team --stack STACK`"),
+        ("sops-config --platform", "FT-OPS-036", "the platform"),
     ],
 )
 def test_an_error_is_two_lines_with_a_code(project, arguments, code, field):
-    error, remedy = project.refused("sops", *arguments, "--stack", "staging").splitlines()
+    error, remedy = project.refused(*arguments.split()).splitlines()
 
     assert error.startswith("error: ") and error.endswith(f" ({code})") and remedy.startswith("remedy: ")
     assert field in error + remedy

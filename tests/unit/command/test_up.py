@@ -22,6 +22,21 @@ from flux_tenancy.operations.update import environment
 from flux_tenancy.review.approval.guard import VARIABLE
 
 CHECKOUT = Path(__file__).parents[3]
+# Writes down how it is called, in the folder FOLDER, and fails if a file there says so.
+PULUMI = """\
+#!/bin/sh
+cd FOLDER
+case "$1 $2" in
+"stack output") cat outputs; exit;;
+"stack export") cat state; exit;;
+"refresh --yes") echo "$*" > refreshed; exit;;
+esac
+[ ! -e next ] || mv next outputs
+echo "$PULUMI_SKIP_CHECKPOINTS $*" >> all
+exec > called
+printf '%s\\n' "$*" "$OLDPWD" "${FLUX_TENANCY_APPROVED-none}" "${PULUMI_OPTION_CWD-none}"
+[ ! -e fails ]
+"""
 # Ends in order after an interrupt, as Pulumi does.
 SLOW = """\
 #!/bin/sh
@@ -56,10 +71,14 @@ class Program:
         return file.read_text().splitlines() if file.exists() else []
 
     @property
-    def updates(self) -> list[str]:
-        """Each call of `pulumi up`, with the value of PULUMI_SKIP_CHECKPOINTS before it."""
+    def calls(self) -> list[str]:
+        """Each call of `pulumi preview` and `up`, with the value of PULUMI_SKIP_CHECKPOINTS before it."""
         file = self.folder.parent / "all"
-        return [each for each in file.read_text().splitlines() if " up " in each] if file.exists() else []
+        return file.read_text().splitlines() if file.exists() else []
+
+    @property
+    def updates(self) -> list[str]:
+        return [each for each in self.calls if " up " in each]
 
 
 @pytest.fixture
@@ -67,19 +86,7 @@ def program(tmp_path, monkeypatch) -> Program:
     program = Program(write_tenants_project(tmp_path / "project"))
     pulumi = tmp_path / "bin" / "pulumi"
     pulumi.parent.mkdir()
-    pulumi.write_text(
-        f'#!/bin/sh\necho "$PULUMI_SKIP_CHECKPOINTS $*" >> "{tmp_path}/all"\nexec > "{tmp_path}/called"\n'
-        f'printf "%s\\n" "$*" "$PWD" "${{{VARIABLE}-none}}" "${{PULUMI_OPTION_CWD-none}}"\n'
-        f'[ ! -e "{tmp_path}/fails" ]\n'
-    )
-    pulumi.write_text(
-        f'#!/bin/sh\ncase "$1 $2" in\n'
-        f'"stack output") cat "{tmp_path}/outputs"; exit;;\n'
-        f'"stack export") cat "{tmp_path}/state"; exit;;\n'
-        f'"refresh --yes") echo "$*" > "{tmp_path}/refreshed"; exit;;\n'
-        f'esac\n[ ! -e "{tmp_path}/next" ] || mv "{tmp_path}/next" "{tmp_path}/outputs"\n'
-        + pulumi.read_text().removeprefix("#!/bin/sh\n")
-    )
+    pulumi.write_text(PULUMI.replace("FOLDER", str(tmp_path)))
     pulumi.chmod(0o755)
     (tmp_path / "state").write_text("{}")
     (tmp_path / "outputs").write_text("{}")
@@ -114,15 +121,17 @@ def test_a_stack_is_repaired_previewed_and_updated_if_the_user_agrees(program):
     )
     assert program.repaired == [("staging", None)]
     assert program.called == [UP, str(program.folder), "none", "none"]
-    previewed, updated = (program.folder.parent / "all").read_text().splitlines()
-    assert previewed == "true preview --stack staging --non-interactive --color=never --suppress-outputs"
-    assert updated == f"true {UP}"
+    preview = "true preview --stack staging --non-interactive --color=never --suppress-outputs"
+    assert program.calls == [preview, f"true {UP}"]
 
 
-def test_a_stack_is_not_updated_if_the_user_declines(program):
+def test_a_stack_is_not_updated_if_the_user_declines_and_a_pipeline_is_not_asked(program):
     assert program.run("up", "--stack", "staging", answer="n").exit_code == 2
-
     assert program.updates == []
+
+    (program.folder.parent / "all").unlink()
+    program.run("up", "--stack", "staging", "--yes")
+    assert program.calls == [f"true {UP}"]
 
 
 @pytest.mark.parametrize("options", [(), ("--yes",)])
@@ -130,7 +139,7 @@ def test_no_text_of_a_tenant_controls_the_terminal(program, options):
     """The Kubernetes plugin prints the Events of what is being deleted."""
     pulumi = program.folder.parent / "bin" / "pulumi"
     event = r"warning: Stuck: \033]52;c;YQ==\007\033[2J\302\233A \342\200\256 http://user:pass@a.example.com/"
-    script = pulumi.read_text().replace('exec > "', f"printf '{event}\\n'; printf '{event}\\n' >&2\nexec > \"")
+    script = pulumi.read_text().replace("exec > called", f"printf '{event}\\n'; printf '{event}\\n' >&2\nexec > called")
     pulumi.write_text(script)
 
     done = program.run("up", "--stack", "staging", *options)
@@ -145,12 +154,6 @@ def test_no_text_of_a_tenant_controls_the_terminal(program, options):
 def test_the_plugin_may_send_more_requests_than_by_default_unless_they_are_limited(own, limit):
     found = environment(own)
     assert (found["PULUMI_K8S_CLIENT_QPS"], found["PULUMI_K8S_CLIENT_BURST"]) == (limit, "400")
-
-
-def test_the_state_is_written_at_the_end(program):
-    program.run("up", "--stack", "staging")
-
-    assert program.updates == [f"true {UP}"]
 
 
 @pytest.mark.parametrize("options", [(), ("--yes",)])
@@ -190,15 +193,8 @@ def test_nothing_is_repaired_after_an_update_that_failed(program):
     assert program.finished == []
 
 
-def test_a_pipeline_is_not_asked(program):
-    program.run("up", "--stack", "staging", "--yes")
-
-    assert (program.folder.parent / "all").read_text().splitlines() == [f"true {UP}"]
-
-
 @pytest.mark.parametrize(
-    ("approved", "seen"),
-    [("sha256:0", "sha256:0"), ("out/digest.json", "{}/tenants/out/digest.json"), ("", "")],
+    ("approved", "seen"), [("sha256:0", "sha256:0"), ("out/digest.json", "{}/tenants/out/digest.json"), ("", "")]
 )
 def test_the_repair_and_the_update_know_what_was_approved(program, monkeypatch, approved, seen):
     """A path counts from the current folder, not from the project's; an empty one is refused by both."""

@@ -132,12 +132,7 @@ def test_a_copy_has_another_name_and_nothing_of_the_life_of_the_object():
     assert copied("ConfigMap", {"replicas": 1}) == {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {
-            "generateName": "web-",
-            "namespace": "apps",
-            "labels": {"app": "web"},
-            "annotations": {"a": "b"},
-        },
+        "metadata": {"generateName": "web-", "namespace": "apps", "labels": {"app": "web"}, "annotations": {"a": "b"}},
         "spec": {"replicas": 1},
     }
 
@@ -148,43 +143,35 @@ def test_an_object_without_a_spec_is_copied_as_it_is():
     assert copy_of(manifest)["data"] == {"a": "b"}
 
 
-def test_a_service_gets_new_addresses_and_ports():
-    spec = {
-        "type": "NodePort",
-        "clusterIP": "10.0.0.1",
-        "clusterIPs": ["10.0.0.1"],
-        "healthCheckNodePort": 31000,
-        "externalIPs": ["192.0.2.1"],
-        "ports": [{"port": 80, "nodePort": 30080}],
-    }
-
-    assert copied("Service", spec)["spec"] == {
-        "type": "NodePort",
-        "externalIPs": ["192.0.2.1"],
-        "ports": [{"port": 80}],
-    }
+OF_JOB = {"controller-uid": "u", "batch.kubernetes.io/controller-uid": "u", "job-name": "j"}
 
 
-def test_a_service_without_address_stays_so():
-    spec = {"clusterIP": "None", "clusterIPs": ["None"]}
-
-    assert copied("Service", spec)["spec"] == spec
-
-
-def test_a_pod_is_on_no_node_yet():
-    spec = {"nodeName": "lab", "hostNetwork": True, "ephemeralContainers": [{}]}
-
-    assert copied("Pod", spec)["spec"] == {"hostNetwork": True}
-
-
-def test_a_job_gets_a_selector_of_its_own():
-    labels = {"controller-uid": "u", "batch.kubernetes.io/controller-uid": "u", "job-name": "j", "app": "web"}
-    spec = {"selector": {"matchLabels": {"controller-uid": "u"}}, "template": {"metadata": {"labels": labels}}}
-
-    assert copied("Job", spec)["spec"] == {"template": {"metadata": {"labels": {"app": "web"}}}}
-
-
-def test_a_job_whose_selector_was_written_keeps_it():
-    spec = {"manualSelector": True, "selector": {"a": "b"}, "template": {}}
-
-    assert copied("Job", spec)["spec"] == spec
+@pytest.mark.parametrize(
+    ("kind", "stays", "goes"),
+    [
+        (
+            "Service",
+            {"type": "NodePort", "externalIPs": ["192.0.2.1"], "ports": [{"port": 80}]},
+            {
+                "clusterIP": "10.0.0.1",
+                "clusterIPs": ["10.0.0.1"],
+                "healthCheckNodePort": 31000,
+                "ports": [{"port": 80, "nodePort": 30080}],
+            },
+        ),
+        ("Service", {"clusterIP": "None", "clusterIPs": ["None"]}, {}),
+        ("Pod", {"hostNetwork": True}, {"nodeName": "lab", "ephemeralContainers": [{}]}),
+        (
+            "Job",
+            {"template": {"metadata": {"labels": {"app": "web"}}}},
+            {
+                "selector": {"matchLabels": {"controller-uid": "u"}},
+                "template": {"metadata": {"labels": OF_JOB | {"app": "web"}}},
+            },
+        ),
+        ("Job", {"manualSelector": True, "selector": {"a": "b"}, "template": {}}, {}),
+    ],
+    ids=["addresses and ports", "no address", "on no node yet", "selector of its own", "written selector"],
+)
+def test_a_copy_gets_what_a_controller_or_the_api_server_chooses_anew(kind, stays, goes):
+    assert copied(kind, {**stays, **goes})["spec"] == stays

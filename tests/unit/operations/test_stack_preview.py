@@ -61,15 +61,6 @@ def test_without_a_cluster_the_files_are_compared(project, capfd):
     assert others == ["compared staging"]
 
 
-def test_without_pulumi_there_is_an_error(project, cluster, monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
-
-    with pytest.raises(OperationError) as caught:
-        show_preview("staging", project.folder)
-
-    assert caught.value.message.code == "FT-OPS-010"
-
-
 DIAGNOSTICS = [{"severity": "warning", "message": "old\n"}, {"severity": "error", "message": "it is wrong\n"}]
 
 
