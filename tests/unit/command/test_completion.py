@@ -98,8 +98,10 @@ def test_zsh_has_a_script_too_and_shows_the_help_beside_each_command(project):
     script = run(project, "flux-tenancy", _FLUX_TENANCY_COMPLETE="source_zsh")
     assert "_FLUX_TENANCY_COMPLETE=complete_zsh" in script and "compdef" in script
 
-    words = {"_FLUX_TENANCY_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "flux-tenancy drift "}
-    assert '"show":"Show which fields' in run(project, "flux-tenancy", **words)
+    answer = run(
+        project, "flux-tenancy", _FLUX_TENANCY_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="flux-tenancy drift "
+    )
+    assert '"show":"Show which fields' in answer
 
 
 def test_completion_loads_no_models(project):

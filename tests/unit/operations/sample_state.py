@@ -99,7 +99,7 @@ spec:
   scope: Namespaced
   versions: [{name: v1, schema: {properties: {spec: {x_kubernetes_list_type: set}}}}]
 """
-_MANAGER = {".": {}, "f:name": {}, "f:args": {}, "f:resources": {"f:limits": {"f:cpu": {}}}}
+_MANAGER: dict[str, Any] = {".": {}, "f:name": {}, "f:args": {}, "f:resources": {"f:limits": {"f:cpu": {}}}}
 _OF_CONTROLLER = {"f:template": {"f:spec": {"f:containers": {'k:{"name":"manager"}': _MANAGER}}}}
 _FIELDS: tuple[dict[str, Any], ...] = (
     {"f:spec": {"f:replicas": {}, **_OF_CONTROLLER}},

@@ -138,7 +138,7 @@ def test_an_added_field_or_container_is_one_difference_that_is_to_be_removed(con
     key = 'k:{"name":"debug"}'
     controller["spec"]["template"]["spec"] |= {"hostNetwork": True}
     controller["spec"]["template"]["spec"]["containers"].append({"name": "debug", "image": "busybox"})
-    item = {".": {}, "f:name": {}, "f:image": {}}
+    item: dict[str, Any] = {".": {}, "f:name": {}, "f:image": {}}
     write(controller, within_pod({"f:hostNetwork": {}, "f:containers": {key: item}}))
 
     found = [(each.what, each.field) for each in compared(CONTROLLER, controller)]

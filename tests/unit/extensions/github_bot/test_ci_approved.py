@@ -26,7 +26,7 @@ def digests(stack: str, digest: str = DIGEST) -> str:
 
 
 @pytest.fixture
-def host(host) -> FakeGitHub:
+def host(host: FakeGitHub) -> FakeGitHub:
     """A host with one merged pull request, and the run that its reviewers have seen."""
     host.pull(PULL)
     host.run(RUN)

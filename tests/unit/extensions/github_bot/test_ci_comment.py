@@ -40,7 +40,7 @@ PULL, RUN = 7, 41
 
 
 @pytest.fixture
-def host(host) -> FakeGitHub:
+def host(host: FakeGitHub) -> FakeGitHub:
     """A host with one pull request, and the run that has made its report."""
     host.pull(PULL)
     host.run(RUN)

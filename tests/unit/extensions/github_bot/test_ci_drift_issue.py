@@ -30,7 +30,7 @@ CHANGED = {
 
 
 @pytest.fixture
-def host(host) -> FakeGitHub:
+def host(host: FakeGitHub) -> FakeGitHub:
     host.run(RUN, event="schedule")
     return host
 

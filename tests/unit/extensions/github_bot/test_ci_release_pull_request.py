@@ -36,7 +36,7 @@ def project(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def host(host) -> FakeGitHub:
+def host(host: FakeGitHub) -> FakeGitHub:
     url = f"{host.url}/repos/{REPOSITORY}/git"
     host.content |= {
         "/branches/main": {"name": "main", "commit": {"sha": HEAD}},
