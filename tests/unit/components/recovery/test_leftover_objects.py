@@ -84,33 +84,34 @@ def test_only_a_secret_that_the_program_has_made_and_not_recorded_and_that_nothi
     ],
 )
 def test_a_cluster_is_asked_for_what_an_update_of_this_stack_may_have_left(recorded, found):
+    services = [{"metadata": IN_FLUX | {"name": LEFTOVER} | MARKS}]
+    secrets = [{"metadata": secret("dev-team-git-00000004")}]
+
+    assert left_in(recorded, {f"{FLUX}/services": services, "/api/v1/secrets": secrets}) == (found, bool(recorded))
+
+
+def left_in(recorded, lists):
+    """The leftovers in a cluster with these objects, and whether it was asked."""
+    kinds = (f"{FLUX}/services", f"{FLUX}/secrets", *PROVIDERS.values())
     answers = {
-        f"{FLUX}/services": json.dumps({"items": [{"metadata": IN_FLUX | {"name": LEFTOVER} | MARKS}]}).encode(),
-        f"{FLUX}/secrets": json.dumps({"items": []}).encode(),
-        "/api/v1/secrets": json.dumps({"items": [{"metadata": secret("dev-team-git-00000004")}]}).encode(),
+        path: json.dumps({"items": items}).encode() for path, items in (dict.fromkeys(kinds, []) | lists).items()
     }
     asked: list[str] = []
     with serving(answers, asked=asked) as server:
         api = client.ApiClient(client.Configuration(host=server))
-        assert read_leftover_objects(api, ClusterFacts("this", "v1.36.3", {}), [], State(recorded)) == found
+        found = read_leftover_objects(api, ClusterFacts("this", "v1.36.3", {}), [], State(recorded))
+    return found, bool(asked)
 
-    assert bool(asked) is bool(recorded)
+
+PROVIDERS = {each: f"/apis/notification.toolkit.fluxcd.io/{each}/providers" for each in ("v1beta3", "v1")}
 
 
-@pytest.mark.parametrize("version", ["v1beta3", "v1"])
+@pytest.mark.parametrize("version", PROVIDERS)
 def test_a_secret_of_a_notification_is_a_stray_unless_a_provider_refers_to_it(version):
-    names = ["apps.chat-00000001", "apps.chat-00000002"]
+    secrets = [{"metadata": secret(name)} for name in ("apps.chat-00000001", "apps.chat-00000002")]
     used = {"metadata": {"namespace": "apps", "name": "a"}, "spec": {"secretRef": {"name": "apps.chat-00000001"}}}
-    answers = {
-        f"{FLUX}/services": b'{"items": []}',
-        f"{FLUX}/secrets": b'{"items": []}',
-        "/api/v1/secrets": json.dumps({"items": [{"metadata": secret(name)} for name in names]}).encode(),
-        **{f"/apis/notification.toolkit.fluxcd.io/{each}/providers": b'{"items": []}' for each in ("v1beta3", "v1")},
-        f"/apis/notification.toolkit.fluxcd.io/{version}/providers": json.dumps({"items": [used]}).encode(),
-    }
-    with serving(answers) as server:
-        api = client.ApiClient(client.Configuration(host=server))
-        found = read_leftover_objects(api, ClusterFacts("this", "v1.36.3", {}), [], State(BEGUN))
+
+    found, _ = left_in(BEGUN, {"/api/v1/secrets": secrets, PROVIDERS[version]: [used]})
 
     assert found == ["/api/v1/namespaces/apps/secrets/apps.chat-00000002"]
 

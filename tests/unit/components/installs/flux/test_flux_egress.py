@@ -9,16 +9,17 @@ from kubernetes import client
 from loopback import serving
 from pulumi.runtime import rpc
 from recorded_program import run
-from sample_release import one, release
+from sample_release import names, one, release
 from sample_stack import FLUX, flux_config, load
 
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.flux.component import FluxInstall, FluxInstallArgs
 from flux_tenancy.components.installs.flux.egress import SeenNames, read_seen_names, replaced_names
-from flux_tenancy.components.installs.flux.profile import StackFacts, configured
+from flux_tenancy.components.installs.flux.profile import NO_TENANTS, StackFacts, configured
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import Controller
+from tests.support.goldens import assert_golden, differing
 from tests.support.network import Network, Peer
 
 PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}
@@ -51,11 +52,6 @@ def environment(manifests: list[Manifest], name: str = "kustomize-controller") -
     return {entry["name"]: entry.get("value", entry.get("valueFrom")) for entry in env}
 
 
-def exempt(*key_services: str, **flux: Any) -> list[str]:
-    found: str = environment(configured(advertised(), flux_config(**flux), StackFacts(key_services)))["NO_PROXY"]
-    return found.split(",")
-
-
 NEEDED = [
     API_SERVER,
     "$(SOURCE_CONTROLLER_LOCALHOST):80",
@@ -72,37 +68,9 @@ def test_requests_to_hosts_that_are_not_exempt_go_to_a_closed_port(name):
 
 
 def test_a_variable_comes_after_the_variables_that_it_refers_to():
-    names = list(environment(configured(advertised(), flux_config())))
+    found = list(environment(configured(advertised(), flux_config())))
 
-    assert names.index("SOURCE_CONTROLLER_LOCALHOST") < names.index("NO_PROXY")
-
-
-def test_the_other_controllers_send_only_plain_http_to_the_closed_port():
-    locked = configured(advertised(), flux_config())
-
-    for name in ("source-controller", "notification-controller"):
-        found = environment(locked, name)
-        assert {found[variable] for variable in PLAIN} == {"http://127.0.0.1:9"}
-        assert not found.keys() & (PROXIES - PLAIN)
-
-
-def test_only_those_that_fetch_artifacts_may_reach_their_servers():
-    locked = configured(advertised(without=""), flux_config())
-
-    assert environment(locked, "source-watcher")["NO_PROXY"].startswith("source-controller.flux-system.svc.")
-    assert "source-controller" not in environment(locked, "helm-controller")["NO_PROXY"]
-    assert not environment(locked, "source-controller").keys() & {"NO_PROXY", "no_proxy"}
-    events = "notification-controller.flux-system.svc.cluster.local."
-    container(sending := advertised(), "source-controller")["args"].append(f"--events-addr=http://{events}/")
-    assert environment(configured(sending, flux_config()), "source-controller")["NO_PROXY"] == f"{events}:80"
-
-
-def test_hosts_that_the_stack_allows_without_tls_are_exempt_for_their_controller():
-    facts = StackFacts(plain_http={Controller.SOURCE: ("charts.example.com:8080", "*.example.org")})
-    locked = configured(advertised(), flux_config(), facts)
-
-    assert environment(locked, "source-controller")["no_proxy"] == "charts.example.com:8080,*.example.org"
-    assert "no_proxy" not in environment(locked, "notification-controller")
+    assert found.index("SOURCE_CONTROLLER_LOCALHOST") < found.index("NO_PROXY")
 
 
 @pytest.mark.parametrize("egress", [{}, {"proxy": "http://proxy.example.com:3128"}])
@@ -113,38 +81,53 @@ def test_the_single_tenant_profile_has_no_proxy(egress):
         assert not environment(found, name)
 
 
-def test_vaults_key_services_and_configured_hosts_are_also_exempt():
-    addresses = ("https://vault.example.com:8200", "https://vault.example.org", "http://vault.internal")
-    vaults = [{"address": each, "loginPath": "auth/kubernetes/login"} for each in addresses]
-
-    found = exempt("kms.eu-1.amazonaws.com", vaults=vaults, egress={"hosts": ["files.example.com", "192.0.2.0/24"]})
-
-    assert found == [
-        *NEEDED,
-        "vault.example.com:8200",
-        "vault.example.org:443",
-        "vault.internal:80",
-        "kms.eu-1.amazonaws.com:443",
-        "files.example.com",
-        "192.0.2.0/24",
-    ]
+def variables(manifests: list[Manifest], facts: StackFacts = NO_TENANTS, **flux: Any) -> dict[str, str]:
+    """The value of each variable of each controller."""
+    locked = configured(manifests, flux_config(**flux), facts)
+    found: dict[str, str] = {}
+    for name in names(locked, "Deployment"):
+        env = container(locked, name).get("env", [])
+        assert len({each["name"] for each in env}) == len(env), "the last of two would win"
+        found |= {f"{name} {each['name']}": str(each.get("value", each.get("valueFrom"))) for each in env}
+    return found
 
 
-def test_helm_controller_decrypts_nothing_and_needs_no_vault():
-    vaults = [{"address": "https://vault.example.com:8200", "loginPath": "auth/kubernetes/login"}]
-    config = flux_config(vaults=vaults, egress={"hosts": ["files.example.com:443"]})
+ADDRESSES = ("https://vault.example.com:8200", "https://vault.example.org", "http://vault.internal")
+VAULTS = [{"address": each, "loginPath": "auth/kubernetes/login"} for each in ADDRESSES]
+PROXY = "http://proxy.example.com:3128"
+HOSTS = ["files.example.com", "192.0.2.0/24", "files.example.org:443"]
 
-    found = environment(configured(advertised(), config, StackFacts(("kms.eu-1.amazonaws.com",))), "helm-controller")
 
-    assert found["NO_PROXY"].split(",") == [*NEEDED, "files.example.com:443"]
+@pytest.mark.golden
+def test_controllers_have_exactly_these_variables():
+    usual = variables(advertised())
+    sending = advertised()
+    container(sending, "source-controller")["args"].append(
+        "--events-addr=http://notification-controller.flux-system.svc.cluster.local./"
+    )
+    plain = StackFacts(plain_http={Controller.SOURCE: ("charts.example.com:8080", "*.example.org")})
+    others = {
+        "with source-watcher": variables(advertised(without="")),
+        "with events of source-controller": variables(sending),
+        "with hosts without TLS": variables(advertised(), plain),
+        # helm-controller decrypts nothing.
+        "with vaults, key services and hosts": variables(
+            advertised(), StackFacts(("kms.eu-1.amazonaws.com",)), vaults=VAULTS, egress={"hosts": HOSTS}
+        ),
+        # A dependency, an index or a redirect to the artifacts goes through the proxy, which refuses it.
+        "with a proxy": variables(advertised(), egress={"proxy": PROXY}),
+    }
+    assert_golden(
+        "controller-variables.yaml",
+        {"usual": usual} | {name: differing(found, usual) for name, found in others.items()},
+    )
 
 
 @pytest.mark.parametrize("name", ["kustomize-controller", "helm-controller"])
-def test_each_artifact_server_has_its_own_name(name):
-    found = environment(configured(advertised(without=""), flux_config()), name)
+def test_a_proxy_keeps_the_order_of_the_variables(name):
+    usual, proxied = (configured(advertised(), flux_config(egress=egress)) for egress in ({}, {"proxy": PROXY}))
 
-    assert found["SOURCE_WATCHER_LOCALHOST"] == {"secretKeyRef": {"name": "artifact-hosts", "key": "source-watcher"}}
-    assert "$(SOURCE_WATCHER_LOCALHOST):80" in found["NO_PROXY"]
+    assert list(environment(proxied, name)) == list(environment(usual, name))
 
 
 def installed(manifests: list[Manifest], **flux: Any) -> Any:
@@ -170,16 +153,18 @@ def test_the_name_is_an_external_name_service_for_the_servers_own(domain):
 
 
 def test_the_name_is_random_and_does_not_change():
-    names = {name_and_host(installed(advertised()))[0] for _ in range(2)}
-    assert len(names) == 2 and all(len(name) == len("artifacts-") + 32 for name in names)
+    found = {name_and_host(installed(advertised()))[0] for _ in range(2)}
+    assert len(found) == 2 and all(len(name) == len("artifacts-") + 32 for name in found)
     assert installed(advertised())[SERVICE].ignored == {"metadata.name"}
 
 
 RESOURCE = SERVICE.removeprefix("Service ")
 
 
-def restarts(resources: Any, *names: str) -> list[Any]:
-    pods = [resources[f"Deployment flux-system/{name}"].properties["spec"]["template"]["metadata"] for name in names]
+def restarts(resources: Any, *controllers: str) -> list[Any]:
+    pods = [
+        resources[f"Deployment flux-system/{each}"].properties["spec"]["template"]["metadata"] for each in controllers
+    ]
     return [each.get("annotations", {}).get("flux-tenancy/artifact-hosts") for each in pods]
 
 
@@ -188,8 +173,8 @@ def test_a_name_that_was_seen_is_replaced_once_and_those_who_read_it_start_again
     known = {SERVICE: {"metadata": {"name": "artifacts-known", "namespace": "flux-system"}}}
     appliers = ("kustomize-controller", "helm-controller")
 
-    def update(names: SeenNames, state: Any) -> Any:
-        return run(lambda: FluxInstall("flux", FluxInstallArgs(config, manifests, names=names)) and None, state=state)
+    def update(seen: SeenNames, state: Any) -> Any:
+        return run(lambda: FluxInstall("flux", FluxInstallArgs(config, manifests, names=seen)) and None, state=state)
 
     before = update(SeenNames(), known)
     assert before[SERVICE].ignored == {"metadata.name"} and restarts(before, *appliers) == [None, None]
@@ -350,29 +335,6 @@ def test_a_controller_with_a_list_reaches_only_what_is_listed(source, target, po
 
 def test_a_tenant_does_not_reach_a_restricted_controller():
     assert not network(**ALLOWED).connects(Peer("apps"), controller("source-controller"), 9090)
-
-
-PROXY = "http://proxy.example.com:3128"
-
-
-@pytest.mark.parametrize("name", ["source-controller", "notification-controller"])
-def test_through_a_proxy_a_controller_reaches_only_the_api_server_directly(name):
-    """A dependency, an index or a redirect to the artifacts goes through the proxy, which refuses it."""
-    variables = environment(configured(advertised(), flux_config(egress={"proxy": PROXY})), name)
-
-    assert {variables[each] for each in PROXIES} == {PROXY}
-    assert variables["NO_PROXY"] == variables["no_proxy"] == API_SERVER
-
-
-@pytest.mark.parametrize("name", ["kustomize-controller", "helm-controller"])
-def test_through_a_proxy_a_controller_that_applies_keeps_its_exemptions(name):
-    before = environment(configured(advertised(), flux_config()), name)
-    after = environment(configured(advertised(), flux_config(egress={"proxy": PROXY})), name)
-
-    assert {name for name in after if after[name] != before[name]} == PROXIES
-    assert {after[name] for name in PROXIES} == {PROXY} and list(after) == list(before)
-    env = container(configured(advertised(), flux_config(egress={"proxy": PROXY})), name)["env"]
-    assert len({each["name"] for each in env}) == len(env)
 
 
 @pytest.mark.parametrize(

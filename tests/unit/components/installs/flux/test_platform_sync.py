@@ -88,12 +88,6 @@ def test_source_and_sync_have_the_names_of_flux_bootstrap_and_no_tenant_label():
         }
 
 
-def test_the_configured_folder_is_applied():
-    resources = run(lambda: platform() and None)
-
-    assert resources[SYNC].properties["spec"]["path"] == "./clusters/staging"
-
-
 @pytest.mark.parametrize("key", ["github", "deployKey"])
 def test_the_platforms_credentials_are_in_the_namespace_of_its_source(key):
     """A deploy key that was registered by hand, as for `flux bootstrap git`, or a token."""
