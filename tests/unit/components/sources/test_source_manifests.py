@@ -31,6 +31,9 @@ def made(source: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, st
         for each in made
     }
     assert all(each["immutable"] for each in made)
+    login = "kubernetes.io/dockerconfigjson" if source["kind"] == "OCIRepository" else "Opaque"
+    types = {each["metadata"]["generateName"]: each["type"] for each in made}
+    assert types == {name: login if name.endswith("-credentials-") else "Opaque" for name in types}
     return found["spec"], secrets
 
 

@@ -98,15 +98,6 @@ def test_a_made_namespace_has_what_policies_read_except_grants():
     assert set(annotations["flux-tenancy/settings"]["managed"].split()) == annotations.keys()
 
 
-def test_the_tenants_role_is_bound_in_made_namespaces_and_never_more():
-    bindings = made_rule(tenant_config())["permissions"]["bindings"]
-
-    assert [each["clusterRoleName"] for each in bindings] == ["flux-tenancy-tenant", "capsule-namespace-deleter"]
-    assert all(
-        each["subjects"] == [{"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}] for each in bindings
-    )
-
-
 def test_a_tenant_that_is_leaving_has_its_limits_and_no_access():
     config = tenant_config(state="leaving")
 
@@ -114,24 +105,6 @@ def test_a_tenant_that_is_leaving_has_its_limits_and_no_access():
 
     assert "permissions" not in tenant["spec"]["rules"][0]
     assert replication["kind"] == "GlobalTenantResource"
-
-
-def test_made_namespaces_are_closed_whatever_the_stacks_network_policy_is():
-    [resources] = objects(tenant_config()).capsule[1]["spec"]["resources"]
-
-    policies = [each for each in resources["rawItems"] if each["kind"] == "NetworkPolicy"]
-    assert [each["spec"]["policyTypes"] for each in policies] == [["Ingress", "Egress"]]
-    assert resources["namespaceSelector"] == {"matchLabels": {"app.kubernetes.io/managed-by": "capsule"}}
-
-
-def test_capsule_replicates_as_an_account_that_may_write_limits_alone():
-    role = next(each for each in replication_objects() if each["metadata"]["name"] == "flux-tenancy-replicator")
-
-    assert objects(tenant_config()).capsule[1]["spec"]["serviceAccount"] == {
-        "name": "flux-tenancy-replicator",
-        "namespace": "capsule-system",
-    }
-    assert [rule["resources"] for rule in role["rules"]] == [["limitranges", "resourcequotas"], ["networkpolicies"]]
 
 
 def test_the_owner_gets_no_role_of_capsules_own_choice():

@@ -29,12 +29,8 @@ def objects(*grants: dict[str, Any]) -> Any:
 def test_granted_rules_are_bound_to_the_account_in_each_namespace_and_nowhere_else():
     found = objects({"rules": [RULE]}, {"rules": [RULE | {"resources": ["issuers"]}]})
 
-    assert [
-        (role["kind"], role["metadata"]["namespace"], role["metadata"]["name"]) for role in found.granted_roles
-    ] == [
-        ("Role", "apps", "dev-team-grants"),
-        ("Role", "jobs", "dev-team-grants"),
-    ]
+    roles = [(role["kind"], role["metadata"]["namespace"], role["metadata"]["name"]) for role in found.granted_roles]
+    assert roles == [("Role", "apps", "dev-team-grants"), ("Role", "jobs", "dev-team-grants")]
     assert found.granted_roles[0]["rules"] == [RULE, RULE | {"resources": ["issuers"]}]
     of_role, of_grants = found.access[:2], found.access[2:]
     assert [each["roleRef"]["kind"] for each in of_role] == ["ClusterRole", "ClusterRole"]

@@ -51,14 +51,12 @@ def registered(tmp_path):
     return of
 
 
-@pytest.mark.parametrize("existing", [[], ["apps"]])
-def test_the_sync_is_created_after_the_right_to_impersonate_the_tenant(registered, existing):
-    assert registered(existing)[SYNC].after >= IMPERSONATION
+@pytest.mark.parametrize("existing", [[], ["apps"]], ids=["new namespace", "existing namespace"])
+def test_the_source_and_the_sync_are_created_after_the_rights_that_they_need(registered, existing):
+    resources = registered(existing)
 
-
-@pytest.mark.parametrize("existing", [[], ["apps"]])
-def test_the_source_is_created_after_the_right_to_read_its_secrets(registered, existing):
-    assert registered(existing)[SOURCE].after >= {"RoleBinding apps/flux-secrets"}
+    assert resources[SYNC].after >= IMPERSONATION
+    assert resources[SOURCE].after >= {"RoleBinding apps/flux-secrets"}
 
 
 @pytest.mark.parametrize(
@@ -69,11 +67,8 @@ def test_rights_that_controllers_need_not_wait_for_are_granted_after_their_names
     resources = registered(existing, settled=settled)
 
     assert all("Namespace apps" in resources[role].after for role in ROLES)
+    assert "ServiceAccount apps/dev-team" in resources["RoleBinding apps/flux-impersonation"].after
     assert not any(ROLES & resources[controller].after for controller in CONTROLLERS)
-
-
-def test_in_a_new_namespace_the_right_is_granted_after_the_identity(registered):
-    assert "ServiceAccount apps/dev-team" in registered([])["RoleBinding apps/flux-impersonation"].after
 
 
 def test_in_an_existing_namespace_the_right_is_granted_before_the_controllers(registered):
@@ -136,25 +131,28 @@ def granted_tokens(tmp_path, version, **flux):
     providers = {"sources": {"providers": ["aws"], "allowed": ["oci://registry.example.com/*"]}}
     config = load(tmp_path, flux=section, tenants={"dev-team": IDENTITIES}, policies=providers)
     found = impersonations(config.flux, config.tenants, config.tenancy)
-    roles = {
-        namespace: rule["resourceNames"]
+    all_of = [
+        (namespace, each["kind"], each["metadata"]["name"], each)
         for namespace, objects in found.items()
         for each in objects
-        if (each["kind"], each["metadata"]["name"]) == ("Role", "flux-tokens")
+    ]
+    roles = {
+        namespace: rule["resourceNames"]
+        for namespace, kind, name, each in all_of
+        if (kind, name) == ("Role", "flux-tokens")
         for rule in each["rules"]
     }
     subjects = {
         subject["name"]
-        for each in found.get("apps", ())
-        if (each["kind"], each["metadata"]["name"]) == ("RoleBinding", "flux-tokens")
+        for namespace, kind, name, each in all_of
+        if (namespace, kind, name) == ("apps", "RoleBinding", "flux-tokens")
         for subject in each["subjects"]
     }
     elsewhere = [
-        each["metadata"]["name"]
-        for objects in found.values()
-        for each in objects
+        name
+        for _, _, name, each in all_of
         for rule in each.get("rules", ())
-        if "serviceaccounts/token" in rule["resources"] and each["metadata"]["name"] != "flux-tokens"
+        if "serviceaccounts/token" in rule["resources"] and name != "flux-tokens"
     ]
     return roles, subjects, elsewhere
 

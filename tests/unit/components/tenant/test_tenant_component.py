@@ -61,24 +61,12 @@ def test_every_object_is_created_after_its_dependencies_and_the_sync_last():
     }
 
 
-def test_the_objects_have_types_that_the_provider_waits_for():
-    assert {name: resource.type for name, resource in registered().items()} == {
-        COMPONENT: "flux-tenancy:index:Tenant",
-        **dict.fromkeys(NAMESPACES, "kubernetes:core/v1:Namespace"),
-        **{each: f"kubernetes:core/v1:{each.split()[0]}" for each in LIMITS},
-        IDENTITY: "kubernetes:core/v1:ServiceAccount",
-        **dict.fromkeys(ACCESS, "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"),
-        SECRET: "kubernetes:core/v1:Secret",
-        SOURCE: "kubernetes:source.toolkit.fluxcd.io/v1:GitRepository",
-        SYNC: "kubernetes:kustomize.toolkit.fluxcd.io/v1:Kustomization",
-    }
-
-
 def test_all_objects_are_children_of_the_tenant():
-    parents = {name: resource.parent for name, resource in registered().items()}
+    resources = registered()
 
-    assert parents.pop(COMPONENT).startswith("Stack ")
-    assert set(parents.values()) == {COMPONENT}
+    component = resources.pop(COMPONENT)
+    assert (component.type, component.parent.split()[0]) == ("flux-tenancy:index:Tenant", "Stack")
+    assert {resource.parent for resource in resources.values()} == {COMPONENT}
 
 
 def test_the_manifests_are_registered_unchanged_with_the_tenants_label():
