@@ -149,10 +149,14 @@ def _print(report: Report, output: DiffOutput, console: Console, whole_at: str) 
 
         console.print(as_text(report), soft_wrap=not console.is_terminal)
         return
-    from flux_tenancy.review.report.json_report import as_json
-    from flux_tenancy.review.report.markdown import as_markdown
+    if output is DiffOutput.JSON:
+        from flux_tenancy.review.report.json_report import as_json
 
-    text = as_json(report) + "\n" if output is DiffOutput.JSON else as_markdown(report, whole_at=whole_at)
+        text = as_json(report) + "\n"
+    else:
+        from flux_tenancy.review.report.markdown import as_markdown
+
+        text = as_markdown(report, whole_at=whole_at)
     print(text, end="", file=console.file)
 
 
