@@ -264,15 +264,17 @@ def test_pods_are_judged_by_what_controls_them(stack):
     assert found == [("Deployment", "shop"), ("Deployment", "the-deployment"), ("Pod", "e"), ("Rollout", "the-rollout")]
 
 
-@pytest.mark.parametrize("more", [[], [policy(PolicyName.ALLOWED_IMAGES, Resources("", ("pods",)))]])
-def test_an_owner_that_makes_no_such_objects_or_that_fewer_policies_look_at_hides_none(stack, monkeypatch, more):
+@pytest.mark.parametrize(("kind", "asked"), [("pods", 4), ("replicasets", 4), ("replicasets of the same", 3)])
+def test_an_owner_that_makes_no_such_objects_or_that_fewer_policies_look_at_hides_none(stack, monkeypatch, kind, asked):
     """A Deployment makes ReplicaSets, so somebody else has named it as the owner of a Pod."""
-    monkeypatch.setattr(report, "policies", lambda config: [*POLICIES, *more])
+    name = PolicyName.HOST_ACCESS if kind.endswith("same") else PolicyName.ALLOWED_IMAGES
+    monkeypatch.setattr(report, "policies", lambda _: [*POLICIES, policy(name, Resources("apps", ("replicasets",)))])
     stack.cluster.native(AUDIT, *NAMES, "flux-tenancy-allowed-images")
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop", "controller": True}
-    stack.cluster.objects["/api/v1/pods"] = [manifest("a", ownerReferences=[owner])]
+    path = "/api/v1/pods" if kind == "pods" else "/apis/apps/v1/replicasets"
+    stack.cluster.objects[path] = [manifest("a", ownerReferences=[owner])]
 
-    assert stack.found()["asked"] == 4
+    assert stack.found()["asked"] == asked
 
 
 def test_what_a_tenant_calls_an_owner_steers_no_terminal(stack):

@@ -33,7 +33,9 @@ DISCOVERY: dict[str, dict[str, Any]] = {
         "preferredVersion": {"groupVersion": "apps/v1"},
         "versions": [{"groupVersion": "apps/v1"}, {"groupVersion": "apps/v1beta1"}],
     },
-    "/apis/apps/v1": {"resources": _kinds("deployments Deployment", "deployments/scale Scale")},
+    "/apis/apps/v1": {
+        "resources": _kinds("deployments Deployment", "deployments/scale Scale", "replicasets ReplicaSet")
+    },
     "/apis/apps/v1beta1": {"resources": _kinds("deployments Deployment")},
     "/apis/notification.toolkit.fluxcd.io": {
         "preferredVersion": {"groupVersion": "notification.toolkit.fluxcd.io/v1"},
