@@ -98,21 +98,23 @@ def test_a_public_key_whose_packets_have_headers_of_the_old_format_is_accepted()
 @pytest.mark.parametrize(
     ("reason", "text"),
     [
-        (NO_PUBLIC_BLOCK, ""),
-        (NO_PUBLIC_BLOCK, "0xB0B"),
-        (NO_PUBLIC_BLOCK, OPENPGP + OPENPGP),
-        (NO_PUBLIC_BLOCK, OPENPGP.replace("PUBLIC KEY BLOCK", "SIGNATURE")),
-        (NO_PUBLIC_BLOCK, ED25519),
-        (NO_PUBLIC_BLOCK, OPENPGP[:80]),
-        (NO_PUBLIC_BLOCK, "a note\n" + OPENPGP),
-        (NO_PUBLIC_BLOCK, OPENPGP.replace("\n\n", "\n")),
-        (NO_PUBLIC_BLOCK, OPENPGP.replace("xj", "x?")),
-        (NO_PUBLIC_BLOCK, OPENPGP.replace("xj", "Bj")),
-        (NO_PUBLIC_BLOCK, "\n".join([*OPENPGP.splitlines()[:5], *OPENPGP.splitlines()[6:]])),
+        pytest.param(NO_PUBLIC_BLOCK, "", id="empty"),
+        pytest.param(NO_PUBLIC_BLOCK, "0xB0B", id="a key id"),
+        pytest.param(NO_PUBLIC_BLOCK, OPENPGP + OPENPGP, id="two keys"),
+        pytest.param(NO_PUBLIC_BLOCK, OPENPGP.replace("PUBLIC KEY BLOCK", "SIGNATURE"), id="a signature"),
+        pytest.param(NO_PUBLIC_BLOCK, ED25519, id="an SSH key"),
+        pytest.param(NO_PUBLIC_BLOCK, OPENPGP[:80], id="cut off"),
+        pytest.param(NO_PUBLIC_BLOCK, "a note\n" + OPENPGP, id="a note before it"),
+        pytest.param(NO_PUBLIC_BLOCK, OPENPGP.replace("\n\n", "\n"), id="no blank line"),
+        pytest.param(NO_PUBLIC_BLOCK, OPENPGP.replace("xj", "x?"), id="no base64"),
+        pytest.param(NO_PUBLIC_BLOCK, OPENPGP.replace("xj", "Bj"), id="other packets"),
+        pytest.param(
+            NO_PUBLIC_BLOCK, "\n".join([*OPENPGP.splitlines()[:5], *OPENPGP.splitlines()[6:]]), id="a line is missing"
+        ),
         # A private key may be readable whatever its label.
-        (EXPOSED_KEY, OPENPGP.replace("PUBLIC", "PRIVATE")),
-        (EXPOSED_KEY, OPENPGP + OPENPGP.replace("PUBLIC", "PRIVATE")),
-        (EXPOSED_KEY, PRIVATE_AS_PUBLIC),
+        pytest.param(EXPOSED_KEY, OPENPGP.replace("PUBLIC", "PRIVATE"), id="a private label"),
+        pytest.param(EXPOSED_KEY, OPENPGP + OPENPGP.replace("PUBLIC", "PRIVATE"), id="a private label beside it"),
+        pytest.param(EXPOSED_KEY, PRIVATE_AS_PUBLIC, id="a private key labelled as public"),
     ],
 )
 def test_an_invalid_openpgp_public_key_is_refused(reason, text):
