@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,12 @@ def assert_golden(name: str, found: Any) -> None:
         path.write_text(found if isinstance(found, str) else _comment(path) + _as_yaml(found), encoding="utf-8")
     text = path.read_text(encoding="utf-8")
     if isinstance(found, str):
-        assert found == text
+        differing = unified_diff(text.splitlines(), found.splitlines(), name, "now", lineterm="", n=1)
+        assert found == text, "\n".join(["run `make generate` and review the difference:", *differing])
     elif isinstance(found, list):
-        assert found == list(yaml.safe_load_all(text))
+        assert found == list(yaml.safe_load_all(text)), f"{name}: run `make generate` and review the difference"
     else:
-        assert found == yaml.safe_load(text)
+        assert found == yaml.safe_load(text), f"{name}: run `make generate` and review the difference"
 
 
 def differing(found: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:

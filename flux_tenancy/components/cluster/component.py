@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from flux_tenancy.components.cluster.config import ClusterConfig
     from flux_tenancy.components.engine.state import State
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 PREVIEWER = "flux-tenancy-previewer"

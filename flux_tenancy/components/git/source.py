@@ -47,7 +47,6 @@ if TYPE_CHECKING:
         Webhook,
     )
     from flux_tenancy.components.vocabulary.manifests import Manifest
-    from flux_tenancy.components.vocabulary.names import ObjectMeta
 
 
 NOTIFICATION_API = "notification.toolkit.fluxcd.io/v1"

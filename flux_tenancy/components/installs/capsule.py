@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from kubernetes import client
 
     from flux_tenancy.components.cluster.client import Identity
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 CAPSULE = Product(

@@ -47,8 +47,6 @@ from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.flux.config import FluxConfig
-    from flux_tenancy.components.tenant.config import TenancyConfig
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 # All controllers are released by one reusable workflow, so the certificate names that workflow:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -47,10 +47,6 @@ from flux_tenancy.components.tenant.role import (
 )
 from flux_tenancy.components.tenant.syncs import FurtherSync, TenantSync
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
-
-if TYPE_CHECKING:
-    pass
-
 
 _SHORTEST_TOKEN_LIFETIME = "1h"
 

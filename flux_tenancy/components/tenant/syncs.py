@@ -26,7 +26,6 @@ from flux_tenancy.components.vocabulary.names import EXTERNAL_ARTIFACT, GIT_REPO
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.config import TenantConfig
-    from flux_tenancy.components.tenant.scope import TenantScope
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
 

@@ -34,7 +34,6 @@ from flux_tenancy.components.vocabulary.names import PLATFORM_META, RECONCILERS,
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 # A controller starts within seconds, so one that crashes or cannot be scheduled is reported soon.

@@ -45,7 +45,6 @@ from flux_tenancy.components.vocabulary.names import (
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.flux.config import FluxConfig, Impersonation, VaultServer
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 CONFIG_WATCHERS_OFF = "--feature-gates=DisableConfigWatchers=true"
 CONFIG_WATCHERS = (*RECONCILERS, Controller.NOTIFICATION)

@@ -317,7 +317,7 @@ class Definitions:
                 yield path, self._invalid(error)
 
     def _unknown(self, key: str, known: Iterable[str], kind: str) -> Message:
-        fields = sorted(known)
+        fields = sorted(set(known))
         close = get_close_matches(str(key), fields, n=1, cutoff=0.7)
         remedy = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(fields)}"
         return Message("FT-FLX-030", f"is not a field of a {kind} in Flux {self._version}", f"{remedy}")

@@ -15,6 +15,7 @@ from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
 from flux_tenancy.components.policies.policy import THREATS, PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policies, policy_set
+from flux_tenancy.components.policies.values import resource_lists
 from flux_tenancy.components.tenant.annotations import namespace_annotations
 from flux_tenancy.components.tenant.config import TenantBounds, TenantConfig, TenantPolicies
 from flux_tenancy.components.tenant.role import MANAGED
@@ -49,6 +50,14 @@ def test_every_policy_has_messages_and_threats_and_every_threat_at_admission_a_p
         # A freeze is an agreement, and stops no attempt.
         assert bool(policy.threats) is (policy.name is not PolicyName.FREEZE)
         assert policy.validations and all(len(each.message) > 20 for each in policy.validations)
+
+
+def test_every_policy_about_pods_checks_the_templates_from_which_controllers_make_them():
+    """A pod that a controller makes is nobody's request."""
+    for policy in policies(PoliciesConfig()):
+        checked = {(each.group, name) for each in policy.resources for name in each.names}
+        if ("", "pods") in checked:
+            assert checked >= {(group, name) for group, names in resource_lists()["workloads"] for name in names}
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
