@@ -109,7 +109,7 @@ class Impersonation(Section):
     @classmethod
     def _not_the_clusters(cls, namespace: str) -> str:
         """The Role reads all Secrets of the namespace, here those of the cluster's components."""
-        if namespace != FLUX_NAMESPACE and namespace.startswith(_CLUSTERS_OWN):
+        if namespace.startswith(_CLUSTERS_OWN):
             raise ValueError(
                 Message(
                     "FT-CFG-313",
