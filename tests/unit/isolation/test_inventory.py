@@ -110,6 +110,14 @@ HOLES: list[tuple[Callable[[Lists], object], str, bool]] = [
     (with_one(ROLE_BINDING, bound("RoleBinding", "edit", DEFAULT, "apps")), "FT-ISO-124", True),
     (with_one(ROLE_BINDING, bound("RoleBinding", "view", FLUX, "kyverno")), "FT-ISO-124", True),
     (with_one(CLUSTER_ROLE_BINDING, bound("ClusterRoleBinding", "view", FLUX)), "FT-ISO-124", True),
+    (
+        with_one(
+            CLUSTER_ROLE_BINDING,
+            bound("ClusterRoleBinding", "view", FLUX) | {"metadata": {"name": "flux-tenancy-grants-dev-team"}},
+        ),
+        "FT-ISO-124",
+        True,
+    ),
     (with_one(NATIVE_BINDING, place("hosts", validationActions=["Audit", "Warn"])), "FT-ISO-125", False),
     (with_one(KYVERNO_POLICY, place("hosts", validationActions=["Audit"])), "FT-ISO-125", False),
 ]
@@ -158,6 +166,7 @@ def test_documented_features_and_others_rights_are_no_findings(manifest):
         ("shop", {TENANT_LABEL: "blue-team"}, True, False),
         ("kube-system", {TENANT_LABEL: "blue-team"}, True, False),
         ("web", {TENANT_LABEL: "blue-team", MANAGED_BY_LABEL: "flux-tenancy"}, True, False),
+        ("web", {TENANT_LABEL: "dev-team", MANAGED_BY_LABEL: "capsule"}, False, False),
     ],
     ids=[
         "by label",
@@ -167,6 +176,7 @@ def test_documented_features_and_others_rights_are_no_findings(manifest):
         "of the stack",
         "of the cluster",
         "as of the stack",
+        "as of a tenant of Capsule",
     ],
 )
 def test_a_namespace_that_the_stack_does_not_list_is_intended_only_if_kyverno_provisions_it(

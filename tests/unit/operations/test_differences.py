@@ -335,6 +335,18 @@ def test_a_changed_label_of_the_stack_and_a_new_one_are_differences():
     ]
 
 
+@pytest.mark.parametrize("kind", ["labels", "annotations"])
+def test_the_first_label_or_annotation_and_the_last_one_are_named(kind):
+    """So what is expected of others can be left out, and only this one is repaired."""
+    without = stored({**NAMESPACE}, {})
+    del without["metadata"][kind]
+    one = copy.deepcopy(without)
+    one["metadata"][kind] = {"a": "1"}
+
+    assert brief(list(differences(on(without), one))) == [(What.ADDED, f"metadata.{kind}.a", MISSING, "1", "")]
+    assert brief(list(differences(on(one), without))) == [(What.CHANGED, f"metadata.{kind}.a", "1", MISSING, "")]
+
+
 def test_webhooks_that_kyverno_fills_in_are_its_own():
     empty = {
         "apiVersion": "admissionregistration.k8s.io/v1",

@@ -1029,23 +1029,29 @@ def test_kyverno_explains_nothing_that_the_stacks_own_policy_does_not_generate(s
 
 
 OWNER = account("dev-team", "apps")
-ADMINISTRATOR = {"kind": "Group", "name": "platform"}
+ADMINISTRATOR, OTHERS = ({"kind": "Group", "name": name} for name in ("platform", "others"))
 
 
 @pytest.fixture
 def capsule_stack(stack: Stack) -> Stack:
-    """A stack with a tenant of Capsule: its home, a namespace of the stack, and one that the tenant has made."""
-    config = tenant_config(namespaces=[{"name": "apps"}, {"name": "apps-data"}])
-    found = tenant_objects("dev-team", config, TenancyConfig.model_validate({"mode": "capsule"}))
-    owners = [each for each in found.access if each["kind"] == "TenantOwner"]
+    """A stack with two tenants of Capsule: their homes, a further namespace, and one that a tenant has made.
+
+    Another release has the same values as Capsule's, with others in them.
+    """
     paths = {
         kind: f"/apis/capsule.clastix.io/v1beta2/{kind.lower()}s"
         for kind in ("Tenant", "TenantOwner", "GlobalTenantResource")
     }
-    further = next(each for each in found.namespaces if each["metadata"]["name"] == "apps-data")
-    generated(stack, [*found.capsule, *owners, further], {**paths, "Namespace": "/api/v1/namespaces"})
-    values = {"manager": {"options": {"administrators": [ADMINISTRATOR]}}}
-    stack.resources.append(chart() | {"inputs": {"namespace": "capsule-system", "values": values}})
+    for tenant, namespaces in (("dev-team", ("apps", "apps-data")), ("ops-team", ("tools",))):
+        config = tenant_config(namespaces=[{"name": each} for each in namespaces])
+        found = tenant_objects(tenant, config, TenancyConfig.model_validate({"mode": "capsule"}))
+        owners = [each for each in found.access if each["kind"] == "TenantOwner"]
+        # The sample's state has `apps`.
+        added = [each for each in found.namespaces if each["metadata"]["name"] != "apps"]
+        generated(stack, [*found.capsule, *owners, *added], {**paths, "Namespace": "/api/v1/namespaces"})
+    for namespace, administrator in (("capsule-system", ADMINISTRATOR), ("kyverno", OTHERS)):
+        values = {"manager": {"options": {"administrators": [administrator]}}}
+        stack.resources.append(chart() | {"inputs": {"namespace": namespace, "values": values}})
     place(stack, "dev-team-web", "dev-team", **{"app.kubernetes.io/managed-by": "capsule"})
     return stack
 
@@ -1072,7 +1078,8 @@ def test_what_capsule_binds_in_the_namespaces_of_its_tenant_is_explained(capsule
         ("dev-team-web", "cluster-admin", OWNER),
         ("dev-team-web", "flux-tenancy-tenant", account("default", "apps")),
         ("apps-data", "flux-tenancy-tenant", OWNER),
-        ("apps-data", "capsule-namespace-deleter", {"kind": "Group", "name": "others"}),
+        ("apps-data", "capsule-namespace-deleter", OTHERS),
+        ("dev-team-web", "flux-tenancy-own-namespace", account("ops-team", "tools")),
         ("apps", "flux-tenancy-own-namespace", OWNER),
         ("default", "flux-tenancy-tenant", OWNER),
     ],
@@ -1080,7 +1087,8 @@ def test_what_capsule_binds_in_the_namespaces_of_its_tenant_is_explained(capsule
         "another role",
         "another account",
         "a rule for other namespaces",
-        "another administrator",
+        "another release's administrator",
+        "another tenant's owner",
         "in the home",
         "elsewhere",
     ],

@@ -54,6 +54,14 @@ def test_only_a_module_by_the_name_of_another_one_is_refused_in_every_form(tmp_p
     assert [(each.file, each.code) for each in problems] == ([(found, "FT-CFG-633")] if found else [])
 
 
+def test_a_package_by_the_name_of_the_product_is_refused_also_if_that_is_installed_as_editable(tmp_path, monkeypatch):
+    """Python then finds the product through no path."""
+    write(tmp_path, "flux_tenancy/__init__.py")
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if Path(each).resolve() != code.PACKAGE.parent])
+
+    assert list(hiding(tmp_path)) == [(tmp_path / "flux_tenancy", str(code.PACKAGE / "__init__.py"))]
+
+
 def test_a_link_to_the_installed_product_hides_nothing(tmp_path):
     import flux_tenancy
 

@@ -176,9 +176,11 @@ def test_what_one_of_several_owners_has_is_not_gone():
     [
         ({}, {}, "old-t0ken"),
         ({"Acme": {"token": "new-t0ken"}}, {}, "new-t0ken"),
+        ({"acme": {"token": "new-t0ken"}}, {}, "new-t0ken"),
         ({}, {"ops-team": with_deploy_key("third")}, "env-t0ken"),
+        ({}, {"ops-team": with_deploy_key("third", github={"repository": "ACME/apps"})}, "env-t0ken"),
     ],
-    ids=["not listed any more", "listed", "from the environment"],
+    ids=["not listed any more", "listed in other case", "listed", "from the environment", "so in other case"],
 )
 def test_github_is_asked_with_the_credentials_that_the_provider_deletes_with(monkeypatch, owners, tenants, used):
     """Others may not see a repository that is there."""

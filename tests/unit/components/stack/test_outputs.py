@@ -754,6 +754,7 @@ FURTHER = {
     "sources": {
         "manifests": {"kind": "OCIRepository", "url": "oci://registry.example.com/shop"},
         "charts": {"kind": "HelmRepository", "url": "oci://registry.example.com/charts"},
+        "index": {"kind": "HelmRepository", "url": "https://charts.example.com"},
         "built": {"kind": "ExternalArtifact"},
     },
     "sync": {"source": "manifests"},
@@ -791,9 +792,10 @@ def test_a_source_is_shown_as_fetched_once_it_was_with_its_current_credentials(g
             "fetched": expected,
         },
         "charts": {"object": "HelmRepository/apps/charts", "url": "oci://registry.example.com/charts"},
+        "index": {"object": "HelmRepository/apps/index", "url": "https://charts.example.com", "fetched": expected},
         "built": {"object": "ExternalArtifact/apps/built"},
     }
-    assert asked == ["OCIRepository apps/manifests"]
+    assert sorted(asked) == ["HelmRepository apps/index", "OCIRepository apps/manifests"]
 
 
 def test_a_cluster_that_does_not_answer_leaves_open_whether_a_source_was_fetched():

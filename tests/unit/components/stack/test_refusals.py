@@ -19,6 +19,7 @@ from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.keys.ssh_keys import generate
 from flux_tenancy.components.stack.checks.flux import spec_problems
 from flux_tenancy.components.sync.notifications import PROVIDER_TYPES
+from flux_tenancy.components.tenant.role import OPENED_KINDS
 from tests.support import post_quantum_key
 from tests.support.messages import said
 from tests.support.releases import FLUX_VERSION
@@ -45,6 +46,7 @@ MADE = {
     "encrypted by SOPS between blanks": f"  {SEALED}\n",
     "half a key": DEPLOY_KEY[:99],
     "key with passphrase": keys.with_passphrase_openssh(),
+    "kinds that can be opened": ", ".join(OPENED_KINDS),
     "known host": f"git.example.com {keys.public_line(keys.ed25519_key())}",
     "post-quantum key": post_quantum_key.IDENTITY,
     "public key": keys.public_line(keys.ed25519_key()),

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pulumi
@@ -112,11 +113,13 @@ class Outcome:
         again: whether the engine should retry.
         asked: the requests to the API server.
         logged: the messages in the terminal.
+        severities: how severe each of them is.
     """
 
     again: bool
     asked: list[str]
     logged: list[str]
+    severities: list[str] = field(default_factory=list)
 
     @property
     def codes(self):
@@ -142,6 +145,11 @@ def failed(hook, answers, *, times=1, operation="delete", listed=(), manifest=No
     )
     asked: list[str] = []
     logged: list[str] = []
+    severities: list[str] = []
+
+    def log(severity, message):
+        logged.append(message)
+        severities.append(severity)
 
     async def ask(api):
         offboarding = Offboarding(api, listed, Hook)
@@ -150,8 +158,8 @@ def failed(hook, answers, *, times=1, operation="delete", listed=(), manifest=No
 
     with cluster(answers, asked=asked, **options) as api, pytest.MonkeyPatch.context() as patch:
         for severity in ("info", "warn", "error"):
-            patch.setattr(pulumi.log, severity, logged.append)
-        return Outcome(asyncio.run(ask(api)), asked, logged)
+            patch.setattr(pulumi.log, severity, partial(log, severity))
+        return Outcome(asyncio.run(ask(api)), asked, logged, severities)
 
 
 def test_what_blocks_a_namespace_is_found_by_its_finalizers_and_no_name_reaches_the_terminal_as_it_is():
@@ -192,11 +200,12 @@ def test_resources_that_cannot_be_listed_are_named(status):
     assert holds.listing.endswith("\n  configmaps that cannot be listed")
 
 
-def test_long_lists_are_cut():
-    holds = NamespaceHolds("tools", tuple(Held("configmaps", f"a{n}", ("example.com/a",)) for n in range(23)))
+@pytest.mark.parametrize(("number", "last"), [(20, "configmaps a19 by example.com/a"), (21, "and 1 more")])
+def test_long_lists_are_cut(number, last):
+    holds = NamespaceHolds("tools", tuple(Held("configmaps", f"a{n}", ("example.com/a",)) for n in range(number)))
 
-    assert len(holds.listing.splitlines()) == 22
-    assert holds.listing.endswith("\n  and 3 more")
+    assert len(holds.listing.splitlines()) == number + 1
+    assert holds.listing.endswith(f"\n  {last}")
 
 
 def test_an_api_that_does_not_answer_also_blocks_a_namespace():
@@ -256,6 +265,7 @@ def test_a_pod_with_a_finalizer_is_named_and_the_others_end(finalizer, times, ag
 
     assert found.again is again
     assert found.codes == [*(["FT-TEN-022"] if times < 3 else []), "FT-TEN-021"]
+    assert found.severities[-1] == ("warn" if again else "error")
     assert found.logged[-1].endswith(f"\n  pods tracked by {finalizer}\n  pods that have not ended: tracked, slow")
 
 

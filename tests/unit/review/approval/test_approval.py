@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from message_codes import code_of_refusal, codes
 from sample_objects import kubernetes, render_of
 
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.engine import pulumi_command
 from flux_tenancy.components.engine.pulumi_command import Process, changing_options
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.review.approval import check as check_module
@@ -248,8 +249,13 @@ def test_the_same_holds_for_options_of_the_command(arguments):
     assert changing_options((), [command], {}) == [arguments[0].partition("=")[0]]
 
 
-def test_the_targets_of_a_first_update_change_nothing():
-    targets = [f"--target={each}" for each in guard.RECORDED_FIRST]
+@pytest.mark.parametrize(("further", "is_refused"), [([], False), (["--target=**::Role::**"], True)])
+def test_the_targets_of_a_first_update_change_nothing(project, said, monkeypatch, further, is_refused):
+    targets = [*(f"--target={each}" for each in guard.RECORDED_FIRST), *further]
     command = Process(["pulumi", "up", "--stack", "a", "-y", *targets], Path("/"))
+    monkeypatch.setattr(pulumi_command, "ancestors", lambda: iter([command]))
 
-    assert changing_options(guard.RECORDED_FIRST, [command], {}) == []
+    with pytest.raises(pulumi.RunError, match="FT-REV-506") if is_refused else nullcontext():
+        refuse_unapproved("staging", project(0), FILE, {VARIABLE: APPROVED.digest})
+
+    assert len(said) == (not is_refused)

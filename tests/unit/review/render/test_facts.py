@@ -124,12 +124,13 @@ def test_a_tenant_without_keys_in_the_stacks_file_is_its_base(entry):
 def test_values_that_only_yaml_has_are_texts(tmp_path):
     found = (
         render(
-            tmp_path / "a", **{"Pulumi.yaml": "name: flux-tenancy\nruntime: !!binary aGk=\nmain: 2027-01-31 10:00:00\n"}
+            tmp_path / "a",
+            **{"Pulumi.yaml": "name: flux-tenancy\nruntime: !!binary aGk=\nmain: 2027-01-31 10:00:00\n8: 9\n"},
         ).facts
         or {}
     )
 
-    assert found["Pulumi.yaml"] == {"name": "flux-tenancy", "runtime": "b'hi'", "main": "2027-01-31T10:00:00"}
+    assert found["Pulumi.yaml"] == {"name": "flux-tenancy", "runtime": "b'hi'", "main": "2027-01-31T10:00:00", "8": 9}
 
 
 def test_facts_have_no_secret_and_nothing_of_this_machine(tmp_path):

@@ -134,15 +134,19 @@ def test_what_an_update_generates_is_named_as_generated(tmp_path):
     assert token.manifest["data"] == GENERATED
 
 
-def test_a_value_that_is_encrypted_and_no_secret_is_an_error_with_its_key(tmp_path):
-    team = tenant("dev-team", "apps")
-    team["source"]["url"] = encrypted("url")
-
+@pytest.mark.parametrize(
+    ("sections", "path"),
+    [
+        ({"flux": {"webhookUrl": encrypted("url")}}, "flux.webhookUrl"),
+        ({"policies": {"serviceTypes": ["ClusterIP", encrypted("type")]}}, "policies.serviceTypes[1]"),
+    ],
+)
+def test_a_value_that_is_encrypted_and_no_secret_is_an_error_with_its_key(tmp_path, sections, path):
     with pytest.raises(ConfigurationError) as raised:
-        rendered(tmp_path / "project", tenants={"dev-team": team})
+        rendered(tmp_path / "project", **sections)
 
     [problem] = raised.value.problems
-    assert (problem.path, problem.code) == ("tenants.dev-team.source.url", "FT-CFG-649")
+    assert (problem.path, problem.code) == (path, "FT-CFG-649")
 
 
 def test_a_stack_with_errors_is_not_rendered_and_names_them_all(tmp_path):
