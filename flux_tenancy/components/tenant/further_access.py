@@ -152,7 +152,8 @@ def further_access(
             within = {owners[subject.within]} if subject.within in owners else set()
             for tenant in tenants if subject.is_everybody else within | accounts[subject]:
                 own = tenants[tenant].bindings
-                if _is_of_capsule(binding, owners, tenant) or any(_gives(each, binding, subject) for each in own):
+                of_capsule = tenant in accounts[subject] and _is_of_capsule(binding, owners, tenant)
+                if of_capsule or any(_gives(each, binding, subject) for each in own):
                     continue
                 adds = rights(role, not namespace)
                 if subject.is_everybody:
@@ -222,7 +223,7 @@ def _further(binding: Mapping[str, Any], subject: str, adds: tuple[str, ...]) ->
 
 
 def _is_of_capsule(binding: Mapping[str, Any], owners: Mapping[str, str], tenant: str) -> bool:
-    """Whether Capsule has made a binding of what a Tenant of the platform says (`components.tenant.capsule.objects`).
+    """Whether Capsule has bound a tenant's account as a Tenant of the platform says (`tenant.capsule.objects`).
 
     A binding of another role, in a namespace of the cluster or of another tenant is not passed over, whatever its
     labels.

@@ -297,6 +297,10 @@ def test_bindings_that_capsule_makes_of_a_tenant_are_not_reported():
         binding(ACCOUNT, role="flux-tenancy-tenant", namespace="other", name="capsule:3"),
         binding(ACCOUNT, role="flux-tenancy-tenant", namespace="flux-system", name="capsule:4", labels=labels),
         binding(ACCOUNT, role="flux-tenancy-tenant", namespace="tools", name="capsule:5", labels=labels),
+        *(
+            binding(subject, role="flux-tenancy-tenant", namespace="dev-team-web", name=name, labels=labels)
+            for name, subject in (("capsule:6", ACCOUNT | {"name": "default"}), ("capsule:7", EVERYBODY[0]))
+        ),
     ]
 
     assert found(*own) == {}
