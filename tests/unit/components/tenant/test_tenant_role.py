@@ -4,7 +4,7 @@ import pytest
 
 from flux_tenancy.components.rbac.rights import Permission, permissions
 from flux_tenancy.components.tenant.config import TenancyConfig
-from flux_tenancy.components.tenant.role import NETWORK_POLICIES, ROLES, tenant_role
+from flux_tenancy.components.tenant.role import NETWORK_POLICIES, ROLES, PolicyRule, resources_of_rules, tenant_role
 
 CORE = ""
 CHANGE = ("create", "update", "patch", "delete", "deletecollection")
@@ -120,6 +120,13 @@ def test_the_platforms_extra_rules_are_added_unchanged():
 
     assert role["rules"] == [*tenant_role(TenancyConfig())["rules"], certificates, named]
     assert allows("create", "cert-manager.io", "certificates", tenancy)
+
+
+def test_what_extra_rules_say_of_all_resources_or_of_parts_of_some_opens_no_kind():
+    resources = ["*", "certificates", "certificates/status", "certificates"]
+    rule = {"apiGroups": ["cert-manager.io", "*"], "resources": resources, "verbs": ["create"]}
+
+    assert resources_of_rules([PolicyRule.model_validate(rule)]) == ("certificates.cert-manager.io",)
 
 
 def test_there_is_one_cluster_role_with_the_projects_prefix():
