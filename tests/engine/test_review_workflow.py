@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,11 +16,11 @@ import pytest
 import yaml
 
 from dev.lab.gitea import ADMINISTRATOR
-from dev.lab.settings import Settings
-from dev.lab.tool_cache import ToolCache
 from flux_tenancy.extensions.github_bot.report_comment import ARTIFACT, MARKER
+from flux_tenancy.review.admission.program import built_program
 from tests.support.fake_github import HEAD, REPOSITORY, TOKEN, FakeGitHub, archive, github
 from tests.support.lab import Lab, eventually
+from tests.support.offline_requests import PROGRAM, tool
 
 CHECKOUT = Path(__file__).parents[2]
 GITHUB, ACTIONS = CHECKOUT / ".github", "$/.github/actions/"
@@ -96,8 +97,6 @@ def environment(step: Mapping[str, Any], folder: Path, context: Mapping[str, str
     # As the action `setup` leaves it, which installs the clone.
     machine["PATH"] = f"{CHECKOUT / '.venv' / 'bin'}{os.pathsep}{machine['PATH']}"
     machine["PYTHONPATH"] = str(folder)
-    # `build-admission` needs the packages that the lab's build of the same program has compiled.
-    machine["GOCACHE"] = str(ToolCache(Settings.load().cache).go_cache)
     evaluated = {
         name: EXPRESSION.sub(lambda found: context.get(found[1], ""), str(value))
         for name, value in step.get("env", {}).items()
@@ -165,6 +164,18 @@ def _assignments(file: Path) -> dict[str, str]:
     """What steps have written to a file of the runner's, one assignment a line."""
     lines = file.read_text().splitlines() if file.exists() else []
     return {name: value for name, _, value in (line.partition("=") for line in lines)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def admission_program() -> None:
+    """What `build-admission` would build for minutes: the lab has built it, of the same sources."""
+    program = built_program()
+    assert program is not None
+    if not program.is_file():
+        program.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = program.with_name(f"{PROGRAM}.{os.getpid()}")
+        shutil.copy2(tool(PROGRAM), unfinished)
+        unfinished.replace(program)
 
 
 @pytest.fixture(scope="module")
