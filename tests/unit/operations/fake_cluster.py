@@ -185,7 +185,10 @@ def served(cluster: FakeCluster, folder: Path) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Nothing: the test tells what matters."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128  # Lists are read in parallel: a connection that finds no place waits for a second.
+
+    server = Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     url = f"http://127.0.0.1:{server.server_port}"
