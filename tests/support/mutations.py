@@ -47,7 +47,7 @@ _DISTURBING = {
 }
 """Kinds of objects whose holes change what is found, or can be made, beside them.
 
-Kyverno deletes what a changed GeneratingPolicy has generated and generates it again, unless it is restarted meanwhile.
+Kyverno deletes what a changed GeneratingPolicy no longer generates. Restarted meanwhile, it does not generate it again.
 """
 
 
