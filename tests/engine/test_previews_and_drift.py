@@ -477,10 +477,10 @@ class TestReview:
         assert run("drift", "repair")[0] == 0
         assert (stack.lists(), *found()) == (lists, "1", "restricted")
         assert drifted() == {}
+        stack.check_allowed()
         stack.up()
         assert (stack.lists(), *found()) == (lists, "1", "restricted")
         assert drifted() == {}
-        stack.check_allowed()
 
 
 class Platform:
