@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -324,6 +324,14 @@ def ask(
         return response
 
     return on_retry_after_error(retry_after_backoff(), is_retry_after_response, send)
+
+
+def delete(api: client.ApiClient, path: str, **query: str) -> None:
+    """Delete an object, which may be gone already."""
+    from kubernetes.dynamic.exceptions import NotFoundError
+
+    with suppress(NotFoundError):
+        ask(api, "DELETE", path, **query)
 
 
 def patch_current(api: client.ApiClient, path: str, patch: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:

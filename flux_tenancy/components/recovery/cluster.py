@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -28,6 +27,7 @@ from flux_tenancy.components.cluster.client import (
     ClusterFacts,
     ClusterUnavailable,
     ask,
+    delete,
     explaining,
     items,
     path_of,
@@ -174,13 +174,10 @@ def clear_objects(api: client.ApiClient, paths: Iterable[str]) -> None:
     """
     if pulumi.runtime.is_dry_run():
         return
-    from kubernetes.dynamic.exceptions import NotFoundError
-
     try:
         with explaining(api):
             for path in paths:
-                with suppress(NotFoundError):  # It may be gone already.
-                    ask(api, "DELETE", path)
+                delete(api, path)
     except ClusterUnavailable as error:
         raise run_error(error) from None
 

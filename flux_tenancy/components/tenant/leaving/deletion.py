@@ -31,6 +31,7 @@ import pulumi
 from flux_tenancy.components.cluster.client import (
     ClusterUnavailable,
     ask,
+    delete,
     explaining,
     find_object,
     items,
@@ -319,9 +320,10 @@ def remove_access(api: client.ApiClient, sync: Manifest) -> None:
     """
     metadata, account = sync["metadata"], sync["spec"]["serviceAccountName"]
     with explaining(api):
-        for each in (binding["metadata"] for binding in bindings_of(api, metadata["labels"][TENANT_LABEL])):
-            _delete(api, f"{_RBAC}/namespaces/{each['namespace']}/rolebindings/{each['name']}")
-        _delete(api, f"/api/v1/namespaces/{metadata['namespace']}/serviceaccounts/{account}")
+        bindings = [each["metadata"] for each in bindings_of(api, metadata["labels"][TENANT_LABEL])]
+        paths = [f"{_RBAC}/namespaces/{each['namespace']}/rolebindings/{each['name']}" for each in bindings]
+        for path in (*paths, f"/api/v1/namespaces/{metadata['namespace']}/serviceaccounts/{account}"):
+            delete(api, path, propagationPolicy="Background")
 
 
 def end_team_access(api: client.ApiClient, tenants: Mapping[str, TenantConfig]) -> None:
@@ -370,10 +372,3 @@ def _with_owner(given: Mapping[str, Any], binding: Mapping[str, Any]) -> Manifes
     owner = {"apiVersion": RBAC_API, "kind": "RoleBinding", "name": given["name"], "uid": given["uid"]}
     # Kubernetes keeps a dependent as long as one of its owners is there.
     return {"metadata": {"ownerReferences": [owner], "resourceVersion": metadata["resourceVersion"]}}
-
-
-def _delete(api: client.ApiClient, path: str) -> None:
-    from kubernetes.dynamic.exceptions import NotFoundError
-
-    with suppress(NotFoundError):
-        ask(api, "DELETE", path, propagationPolicy="Background")
